@@ -1,0 +1,251 @@
+-- Objects of the extension idem. This file holds the current version; the build copies it to idem--VERSION.sql.
+-- Names are found through pg_extension, so that the extension may live in any schema.
+
+\echo Use "CREATE EXTENSION idem" to load this file. \quit
+
+-- ---------------------------------------------------------------------------------------------------------------------
+-- Types
+-- ---------------------------------------------------------------------------------------------------------------------
+
+CREATE TYPE idem_state AS ENUM ('pending', 'processing', 'done', 'failed', 'dead');
+COMMENT ON TYPE idem_state IS 'state of a remembered event: received, being worked on, settled, waiting for a retry, given up';
+
+CREATE TYPE idem_outcome AS ENUM ('acquired', 'duplicate', 'busy', 'backoff', 'dead', 'conflict', 'stale', 'bypassed');
+COMMENT ON TYPE idem_outcome IS 'answer of an acquire; only acquired and bypassed mean: do the work';
+
+-- Dedup tables are OF this type, so it does not change within a major version. Fixed-width columns come in an order which
+-- needs no padding in a settled row; what does not apply, or equals first_seen_at, is null and takes no room.
+CREATE TYPE idem_event AS (
+    key            uuid,
+    state          idem_state,
+    attempt        integer,
+    first_seen_at  timestamptz,
+    claimed_at     timestamptz,
+    claimable_at   timestamptz,
+    settled_at     timestamptz,
+    expires_at     timestamptz,
+    failures       integer,
+    slot           smallint,
+    handler        text COLLATE "C",
+    event_id       text COLLATE "C",
+    batch          text COLLATE "C",
+    fingerprint    bytea,
+    owner          text COLLATE "C",
+    result         jsonb,
+    error          text,
+    payload        jsonb,
+    extra          jsonb
+);
+COMMENT ON TYPE idem_event IS 'one remembered event, a row of a dedup table';
+COMMENT ON COLUMN idem_event.key IS 'idem_key(handler, event_id, batch), unique in the whole dedup table';
+COMMENT ON COLUMN idem_event.state IS 'pending, processing, done, failed or dead';
+COMMENT ON COLUMN idem_event.attempt IS 'fencing token of the latest claim; grows with every retake';
+COMMENT ON COLUMN idem_event.first_seen_at IS 'when the event was first claimed or recorded';
+COMMENT ON COLUMN idem_event.claimed_at IS 'when the latest claim was made; null = first_seen_at';
+COMMENT ON COLUMN idem_event.claimable_at IS 'end of the lease, or time of the next try; infinity = dead; null = done';
+COMMENT ON COLUMN idem_event.settled_at IS 'when a done event was settled; null = first_seen_at';
+COMMENT ON COLUMN idem_event.expires_at IS 'when the event is forgotten';
+COMMENT ON COLUMN idem_event.failures IS 'failed tries so far, run-out leases among them';
+COMMENT ON COLUMN idem_event.slot IS 'partition which holds the row';
+COMMENT ON COLUMN idem_event.handler IS 'consumer of the event';
+COMMENT ON COLUMN idem_event.event_id IS 'the sender''s id of the event, or idem_business_key() of its stable fields';
+COMMENT ON COLUMN idem_event.batch IS 'names a deliberate resend; null = none';
+COMMENT ON COLUMN idem_event.fingerprint IS 'idem_fingerprint() of what must not differ between deliveries; null = not checked';
+COMMENT ON COLUMN idem_event.owner IS 'the caller''s own token of the latest claim';
+COMMENT ON COLUMN idem_event.result IS 'what idem_commit stored, returned to duplicates';
+COMMENT ON COLUMN idem_event.error IS 'why the latest try failed';
+COMMENT ON COLUMN idem_event.payload IS 'payload of an unsettled event; dropped when it is done';
+COMMENT ON COLUMN idem_event.extra IS 'reserved for later versions';
+
+CREATE TYPE idem_claim AS (
+    acquired       boolean,
+    outcome        idem_outcome,
+    attempt        integer,
+    first_seen_at  timestamptz,
+    retry_after    interval,
+    result         jsonb,
+    error          text
+);
+COMMENT ON TYPE idem_claim IS 'answer of idem_acquire, idem_accept and idem_release';
+COMMENT ON COLUMN idem_claim.acquired IS 'true: the caller holds the claim and does the work';
+COMMENT ON COLUMN idem_claim.outcome IS 'acquired, or why not';
+COMMENT ON COLUMN idem_claim.attempt IS 'fencing token; pass it to idem_commit, idem_release and idem_extend from another transaction';
+COMMENT ON COLUMN idem_claim.first_seen_at IS 'when this event was first claimed or recorded';
+COMMENT ON COLUMN idem_claim.retry_after IS 'how long to wait before the next try; null = do not retry';
+COMMENT ON COLUMN idem_claim.result IS 'duplicate: what idem_commit stored';
+COMMENT ON COLUMN idem_claim.error IS 'failed or dead event: why its latest try failed';
+
+-- ---------------------------------------------------------------------------------------------------------------------
+-- Registry, control and gate
+-- ---------------------------------------------------------------------------------------------------------------------
+
+CREATE TABLE idem_registry (
+    dedup              regclass PRIMARY KEY,
+    mode               text NOT NULL CHECK (mode OPERATOR(pg_catalog.=) ANY (ARRAY['transaction', 'lease'])),
+    hot_window         interval NOT NULL,
+    cold_window        interval NOT NULL,
+    unresolved_window  interval NOT NULL
+);
+COMMENT ON TABLE idem_registry IS 'dedup tables of this database and their policies; written only by idem''s functions';
+COMMENT ON COLUMN idem_registry.dedup IS 'the dedup table';
+COMMENT ON COLUMN idem_registry.mode IS 'transaction: claim, work and settling share a transaction; lease: they need not';
+COMMENT ON COLUMN idem_registry.hot_window IS 'how long a claim keeps others out when its holder does not settle';
+COMMENT ON COLUMN idem_registry.cold_window IS 'how long a settled event is remembered';
+COMMENT ON COLUMN idem_registry.unresolved_window IS 'how long an unsettled event is kept after it became claimable';
+
+CREATE TABLE idem_control (
+    dedup              regclass PRIMARY KEY,
+    oldest_generation  bigint NOT NULL,
+    current_generation bigint NOT NULL,
+    opened_at          timestamptz NOT NULL,
+    CHECK (oldest_generation OPERATOR(pg_catalog.<=) current_generation)
+);
+COMMENT ON TABLE idem_control IS 'position of each dedup table''s ring; generation n lives in slot n modulo the number of slots';
+COMMENT ON COLUMN idem_control.dedup IS 'the dedup table';
+COMMENT ON COLUMN idem_control.oldest_generation IS 'oldest generation which may hold live events';
+COMMENT ON COLUMN idem_control.current_generation IS 'generation which takes new events';
+COMMENT ON COLUMN idem_control.opened_at IS 'when the current generation was opened';
+
+-- A zero-column table: only its lock matters (docs/storage.md).
+CREATE TABLE idem_gate ();
+COMMENT ON TABLE idem_gate IS 'lock of idem''s storage: shared for the length of a call, exclusive while a ring turns; nobody else may lock it';
+REVOKE ALL ON idem_gate FROM PUBLIC;
+
+-- pg_dump reads them as an ordinary owner, and they hold no secret.
+GRANT SELECT ON idem_registry, idem_control TO PUBLIC;
+
+-- A dropped table leaves its rows behind until the next idem_create_table; they must not reach a dump.
+SELECT pg_catalog.pg_extension_config_dump('idem_registry',
+    'WHERE dedup::pg_catalog.oid IN (SELECT oid FROM pg_catalog.pg_class)');
+SELECT pg_catalog.pg_extension_config_dump('idem_control',
+    'WHERE dedup::pg_catalog.oid IN (SELECT oid FROM pg_catalog.pg_class)');
+
+-- ---------------------------------------------------------------------------------------------------------------------
+-- Dedup tables
+-- ---------------------------------------------------------------------------------------------------------------------
+
+CREATE FUNCTION idem_create_table(
+    table_name  text,
+    hot_window  interval DEFAULT '15 minutes',
+    cold_window interval DEFAULT '30 days',
+    mode        text     DEFAULT 'transaction',
+    generations integer  DEFAULT 8,
+    unlogged    boolean  DEFAULT false)
+RETURNS regclass LANGUAGE C VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'idem_create_table';
+COMMENT ON FUNCTION idem_create_table(text, interval, interval, text, integer, boolean) IS
+    'makes a dedup table; the name may be schema-qualified and quoted';
+
+CREATE FUNCTION idem_attach_table(
+    dedup       regclass,
+    hot_window  interval DEFAULT '15 minutes',
+    cold_window interval DEFAULT '30 days',
+    mode        text     DEFAULT 'transaction')
+RETURNS void LANGUAGE C VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'idem_attach_table';
+COMMENT ON FUNCTION idem_attach_table(regclass, interval, interval, text) IS
+    'registers a restored dedup table whose registration was lost';
+
+CREATE PROCEDURE idem_rotate(dedup regclass)
+LANGUAGE C AS 'MODULE_PATHNAME', 'idem_rotate';
+COMMENT ON PROCEDURE idem_rotate(regclass) IS
+    'opens the next generation of a dedup table, and empties the oldest one where all of it has expired; owner only, outside a transaction block';
+
+-- ---------------------------------------------------------------------------------------------------------------------
+-- Claims
+-- ---------------------------------------------------------------------------------------------------------------------
+
+CREATE FUNCTION idem_acquire(
+    dedup       regclass,
+    handler     text,
+    event_id    text,
+    batch       text        DEFAULT NULL,
+    fingerprint bytea       DEFAULT NULL,
+    occurred_at timestamptz DEFAULT NULL,
+    payload     jsonb       DEFAULT NULL,
+    owner       text        DEFAULT NULL,
+    wait        interval    DEFAULT NULL,
+    hot_window  interval    DEFAULT NULL)
+RETURNS idem_claim LANGUAGE C VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'idem_acquire';
+COMMENT ON FUNCTION idem_acquire(regclass, text, text, text, bytea, timestamptz, jsonb, text, interval, interval) IS
+    'claims an event for a handler, or tells why not; never blocks unless wait asks for it';
+
+CREATE FUNCTION idem_accept(
+    dedup       regclass,
+    handler     text,
+    event_id    text,
+    batch       text        DEFAULT NULL,
+    fingerprint bytea       DEFAULT NULL,
+    occurred_at timestamptz DEFAULT NULL,
+    result      jsonb       DEFAULT NULL)
+RETURNS idem_claim LANGUAGE C VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'idem_accept';
+COMMENT ON FUNCTION idem_accept(regclass, text, text, text, bytea, timestamptz, jsonb) IS
+    'claims an event and settles it with the transaction that calls';
+
+CREATE FUNCTION idem_commit(
+    dedup       regclass,
+    handler     text,
+    event_id    text,
+    batch       text     DEFAULT NULL,
+    result      jsonb    DEFAULT NULL,
+    attempt     integer  DEFAULT NULL,
+    cold_window interval DEFAULT NULL)
+RETURNS void LANGUAGE C VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'idem_commit';
+COMMENT ON FUNCTION idem_commit(regclass, text, text, text, jsonb, integer, interval) IS
+    'settles a claim as done; attempt may be left out only in the transaction which acquired';
+
+CREATE FUNCTION idem_release(
+    dedup       regclass,
+    handler     text,
+    event_id    text,
+    batch       text     DEFAULT NULL,
+    error       text     DEFAULT NULL,
+    attempt     integer  DEFAULT NULL,
+    retry_after interval DEFAULT NULL)
+RETURNS idem_claim LANGUAGE C VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'idem_release';
+COMMENT ON FUNCTION idem_release(regclass, text, text, text, text, integer, interval) IS
+    'settles a claim as failed (with error) or gives it back (without)';
+
+CREATE FUNCTION idem_extend(
+    dedup       regclass,
+    handler     text,
+    event_id    text,
+    batch       text     DEFAULT NULL,
+    attempt     integer  DEFAULT NULL,
+    hot_window  interval DEFAULT NULL)
+RETURNS timestamptz LANGUAGE C VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'idem_extend';
+COMMENT ON FUNCTION idem_extend(regclass, text, text, text, integer, interval) IS
+    'heartbeat: lets a lease run for at least another hot window from now, and returns its end; null in transaction mode';
+
+CREATE FUNCTION idem_lookup(
+    dedup       regclass,
+    handler     text,
+    event_id    text,
+    batch       text DEFAULT NULL)
+RETURNS idem_event LANGUAGE C STABLE PARALLEL SAFE AS 'MODULE_PATHNAME', 'idem_lookup';
+COMMENT ON FUNCTION idem_lookup(regclass, text, text, text) IS
+    'the remembered event, expired or not, or null';
+
+-- ---------------------------------------------------------------------------------------------------------------------
+-- Identity
+-- ---------------------------------------------------------------------------------------------------------------------
+
+CREATE FUNCTION idem_key(handler text, event_id text, batch text DEFAULT NULL)
+RETURNS uuid LANGUAGE C IMMUTABLE PARALLEL SAFE AS 'MODULE_PATHNAME', 'idem_key';
+COMMENT ON FUNCTION idem_key(text, text, text) IS 'the stored key of an event; its format never changes';
+
+CREATE FUNCTION idem_business_key(VARIADIC parts text[])
+RETURNS text LANGUAGE C IMMUTABLE PARALLEL SAFE AS 'MODULE_PATHNAME', 'idem_business_key';
+COMMENT ON FUNCTION idem_business_key(text[]) IS
+    'an event_id out of stable fields, for senders without one; different parts never give the same id';
+
+CREATE FUNCTION idem_fingerprint(content bytea)
+RETURNS bytea LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE AS 'MODULE_PATHNAME', 'idem_fingerprint_bytes';
+COMMENT ON FUNCTION idem_fingerprint(bytea) IS 'fingerprint of exactly these bytes';
+
+CREATE FUNCTION idem_fingerprint(content text)
+RETURNS bytea LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE AS 'MODULE_PATHNAME', 'idem_fingerprint_text';
+COMMENT ON FUNCTION idem_fingerprint(text) IS 'fingerprint of exactly this text, as UTF-8';
+
+CREATE FUNCTION idem_fingerprint(content jsonb, VARIADIC paths text[])
+RETURNS bytea LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE AS 'MODULE_PATHNAME', 'idem_fingerprint_jsonb';
+COMMENT ON FUNCTION idem_fingerprint(jsonb, text[]) IS
+    'fingerprint of the values at these paths only; a path is a key, or a list of keys as for #>: {data,object,amount}';

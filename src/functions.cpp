@@ -1,0 +1,268 @@
+// The SQL functions: read and check the arguments, call, return.
+
+#include "core/fingerprint.hpp"
+#include "core/key.hpp"
+#include "server/arguments.hpp"
+#include "server/create_table.hpp"
+#include "server/dedup_table.hpp"
+#include "server/event_call.hpp"
+#include "server/extension.hpp"
+#include "server/json_fingerprint.hpp"
+#include "server/postgres.hpp"
+#include "server/ring.hpp"
+#include "server/settings.hpp"
+
+using namespace idem;
+
+namespace {
+
+constexpr int kMostOwnerBytes = 255;
+constexpr int kMostErrorBytes = 64 * 1024;
+constexpr Micros kUnresolvedWindow = 365 * 24 * 3600 * kSecond;
+
+// Arguments 0 to 3: dedup, handler, event_id, batch. Checks the privileges on the table.
+EventCall CallOnEvent(FunctionCallInfo fcinfo, Action action, AclMode privileges) {
+    RequireArgument(fcinfo, 0, "dedup");
+    EventCall call = {};
+    call.dedup = PG_GETARG_OID(0);
+    call.action = action;
+    call.event = IdentityArgument(fcinfo, 1);
+    CheckPrivileges(call.dedup, privileges);
+    return call;
+}
+
+EventCall WritingCall(FunctionCallInfo fcinfo, Action action, const char *function) {
+    PreventCommandIfReadOnly(function);
+    return CallOnEvent(fcinfo, action, ACL_INSERT | ACL_UPDATE);
+}
+
+bytea *FingerprintArgument(FunctionCallInfo fcinfo, int number) {
+    if (PG_ARGISNULL(number)) return nullptr;
+    bytea *fingerprint = PG_GETARG_BYTEA_PP(number);
+    if (!IsFingerprint(ViewOf(fingerprint)))
+        ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("fingerprint is not one of idem's"),
+                        errhint("Make it with idem_fingerprint.")));
+    return fingerprint;
+}
+
+Jsonb *JsonbArgument(FunctionCallInfo fcinfo, int number) {
+    return PG_ARGISNULL(number) ? nullptr : PG_GETARG_JSONB_P(number);
+}
+
+Jsonb *ResultArgument(FunctionCallInfo fcinfo, int number) {
+    Jsonb *result = JsonbArgument(fcinfo, number);
+    if (result != nullptr && VARSIZE(result) > static_cast<Size>(max_result_size_kb) * 1024)
+        ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("result is too large"),
+                        errdetail("It has %zu bytes; at most %d kB are allowed.", static_cast<size_t>(VARSIZE(result)),
+                                  max_result_size_kb),
+                        errhint("Store what a duplicate has to answer, not the whole outcome; or raise idem.max_result_size.")));
+    return result;
+}
+
+// A pause from zero up.
+Micros PauseArgument(FunctionCallInfo fcinfo, int number, const char *name) {
+    if (PG_ARGISNULL(number)) return 0;
+    Interval *interval = PG_GETARG_INTERVAL_P(number);
+    bool zero = interval->month == 0 && interval->day == 0 && interval->time == 0;
+    return zero ? 0 : WindowOfInterval(interval, name);
+}
+
+Datum ClaimOf(const EventAnswer &answer) {
+    const Extension &extension = InstalledExtension();
+    const Decision &decision = answer.decision;
+    Datum values[7] = {};
+    bool nulls[7] = {};
+    bool has_record = answer.known && decision.record.attempt > 0;
+    bool retry_helps = decision.retry_after != kForever;
+    values[0] = BoolGetDatum(decision.outcome == Outcome::Acquired);
+    values[1] = ObjectIdGetDatum(extension.outcomes[static_cast<int>(decision.outcome)]);
+    values[2] = Int32GetDatum(decision.record.attempt);
+    nulls[2] = !has_record;
+    values[3] = TimestampTzGetDatum(decision.record.first_seen_at);
+    nulls[3] = !has_record;
+    if (retry_helps) values[4] = IntervalPGetDatum(IntervalOfSpan(decision.retry_after));
+    nulls[4] = !retry_helps;
+    values[5] = PointerGetDatum(answer.result);
+    nulls[5] = answer.result == nullptr;
+    values[6] = PointerGetDatum(answer.error);
+    nulls[6] = answer.error == nullptr;
+
+    TupleDesc desc = lookup_rowtype_tupdesc(extension.claim_type, -1);
+    HeapTuple tuple = heap_form_tuple(desc, values, nulls);
+    ReleaseTupleDesc(desc);
+    return HeapTupleGetDatum(tuple);
+}
+
+Datum FingerprintDatum(const Fingerprint &fingerprint) {
+    auto *value = static_cast<bytea *>(palloc(VARHDRSZ + Fingerprint::kSize));
+    SET_VARSIZE(value, VARHDRSZ + Fingerprint::kSize);
+    memcpy(VARDATA(value), fingerprint.bytes, Fingerprint::kSize);
+    return PointerGetDatum(value);
+}
+
+Policy PolicyArguments(FunctionCallInfo fcinfo, int hot, int cold, int mode) {
+    RequireArgument(fcinfo, hot, "hot_window");
+    RequireArgument(fcinfo, cold, "cold_window");
+    RequireArgument(fcinfo, mode, "mode");
+    Policy policy = {};
+    policy.windows.hot = WindowArgument(fcinfo, hot, "hot_window", 0);
+    policy.windows.cold = WindowArgument(fcinfo, cold, "cold_window", 0);
+    policy.windows.unresolved = kUnresolvedWindow;
+    policy.transaction_mode = TransactionModeOf(ViewOf(PG_GETARG_TEXT_PP(mode)));
+    if (policy.windows.hot >= policy.windows.cold)
+        ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("hot_window must be shorter than cold_window")));
+    return policy;
+}
+
+}  // namespace
+
+extern "C" {
+
+PG_FUNCTION_INFO_V1(idem_create_table);
+PG_FUNCTION_INFO_V1(idem_attach_table);
+PG_FUNCTION_INFO_V1(idem_rotate);
+PG_FUNCTION_INFO_V1(idem_acquire);
+PG_FUNCTION_INFO_V1(idem_accept);
+PG_FUNCTION_INFO_V1(idem_commit);
+PG_FUNCTION_INFO_V1(idem_release);
+PG_FUNCTION_INFO_V1(idem_extend);
+PG_FUNCTION_INFO_V1(idem_lookup);
+PG_FUNCTION_INFO_V1(idem_key);
+PG_FUNCTION_INFO_V1(idem_business_key);
+PG_FUNCTION_INFO_V1(idem_fingerprint_bytes);
+PG_FUNCTION_INFO_V1(idem_fingerprint_text);
+PG_FUNCTION_INFO_V1(idem_fingerprint_jsonb);
+
+Datum idem_create_table(PG_FUNCTION_ARGS) {
+    RequireArgument(fcinfo, 0, "table_name");
+    RequireArgument(fcinfo, 4, "generations");
+    RequireArgument(fcinfo, 5, "unlogged");
+    Policy policy = PolicyArguments(fcinfo, 1, 2, 3);
+    int generations = PG_GETARG_INT32(4);
+    if (generations < kFewestSlots || generations > kMostSlots)
+        ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+                        errmsg("generations must be %d to %d, not %d", kFewestSlots, kMostSlots, generations)));
+    PG_RETURN_OID(CreateDedupTable(PG_GETARG_TEXT_PP(0), policy, generations, PG_GETARG_BOOL(5)));
+}
+
+Datum idem_attach_table(PG_FUNCTION_ARGS) {
+    RequireArgument(fcinfo, 0, "dedup");
+    Policy policy = PolicyArguments(fcinfo, 1, 2, 3);
+    CheckOwner(PG_GETARG_OID(0));
+    AttachDedupTable(PG_GETARG_OID(0), policy);
+    PG_RETURN_VOID();
+}
+
+Datum idem_rotate(PG_FUNCTION_ARGS) {
+    RequireArgument(fcinfo, 0, "dedup");
+    bool atomic = fcinfo->context == nullptr || !IsA(fcinfo->context, CallContext) ||
+                  reinterpret_cast<CallContext *>(fcinfo->context)->atomic;
+    if (atomic)
+        ereport(ERROR, (errcode(ERRCODE_ACTIVE_SQL_TRANSACTION),
+                        errmsg("idem_rotate cannot run inside a transaction block"),
+                        errdetail("It commits after each step.")));
+    PreventCommandIfReadOnly("idem_rotate()");
+    CheckOwner(PG_GETARG_OID(0));
+    SPI_connect_ext(SPI_OPT_NONATOMIC);
+    RotateRing(PG_GETARG_OID(0));
+    SPI_finish();
+    PG_RETURN_VOID();
+}
+
+Datum idem_acquire(PG_FUNCTION_ARGS) {
+    EventCall call = WritingCall(fcinfo, Action::Acquire, "idem_acquire()");
+    call.fingerprint = FingerprintArgument(fcinfo, 4);
+    call.payload = JsonbArgument(fcinfo, 6);
+    call.owner = TextArgument(fcinfo, 7, "owner", kMostOwnerBytes);
+    call.wait = PauseArgument(fcinfo, 8, "wait");
+    call.hot_window = WindowArgument(fcinfo, 9, "hot_window", 0);
+    PG_RETURN_DATUM(ClaimOf(Perform(call)));
+}
+
+Datum idem_accept(PG_FUNCTION_ARGS) {
+    EventCall call = WritingCall(fcinfo, Action::Accept, "idem_accept()");
+    call.fingerprint = FingerprintArgument(fcinfo, 4);
+    call.result = ResultArgument(fcinfo, 6);
+    PG_RETURN_DATUM(ClaimOf(Perform(call)));
+}
+
+Datum idem_commit(PG_FUNCTION_ARGS) {
+    EventCall call = WritingCall(fcinfo, Action::Commit, "idem_commit()");
+    call.result = ResultArgument(fcinfo, 4);
+    call.attempt = AttemptArgument(fcinfo, 5);
+    call.cold_window = WindowArgument(fcinfo, 6, "cold_window", 0);
+    Perform(call);
+    PG_RETURN_VOID();
+}
+
+Datum idem_release(PG_FUNCTION_ARGS) {
+    bool failed = !PG_ARGISNULL(4);
+    EventCall call = WritingCall(fcinfo, failed ? Action::Fail : Action::GiveBack, "idem_release()");
+    call.error = TextArgument(fcinfo, 4, "error", kMostErrorBytes);
+    call.attempt = AttemptArgument(fcinfo, 5);
+    PG_RETURN_DATUM(ClaimOf(Perform(call)));
+}
+
+Datum idem_extend(PG_FUNCTION_ARGS) {
+    EventCall call = WritingCall(fcinfo, Action::Extend, "idem_extend()");
+    call.attempt = AttemptArgument(fcinfo, 4);
+    call.hot_window = WindowArgument(fcinfo, 5, "hot_window", 0);
+    EventAnswer answer = Perform(call);
+    if (answer.decision.record.state != State::Processing) PG_RETURN_NULL();
+    PG_RETURN_TIMESTAMPTZ(answer.decision.record.claimable_at);
+}
+
+Datum idem_lookup(PG_FUNCTION_ARGS) {
+    EventCall call = CallOnEvent(fcinfo, Action::Acquire, ACL_SELECT);
+    std::optional<EventRow> row = ReadEvent(call.dedup, call.event.key);
+    if (!row) PG_RETURN_NULL();
+    TupleDesc desc = lookup_rowtype_tupdesc(InstalledExtension().event_type, -1);
+    HeapTuple tuple = heap_form_tuple(desc, row->values, row->nulls);
+    ReleaseTupleDesc(desc);
+    PG_RETURN_DATUM(HeapTupleGetDatum(tuple));
+}
+
+Datum idem_key(PG_FUNCTION_ARGS) {
+    Identity event = IdentityArgument(fcinfo, 0);
+    auto *key = static_cast<pg_uuid_t *>(palloc(sizeof(pg_uuid_t)));
+    static_assert(sizeof(pg_uuid_t) == sizeof(Key));
+    memcpy(key, &event.key, sizeof(Key));
+    PG_RETURN_UUID_P(key);
+}
+
+Datum idem_business_key(PG_FUNCTION_ARGS) {
+    RequireArgument(fcinfo, 0, "parts");
+    Datum *values = nullptr;
+    bool *nulls = nullptr;
+    int count = 0;
+    deconstruct_array(PG_GETARG_ARRAYTYPE_P(0), TEXTOID, -1, false, TYPALIGN_INT, &values, &nulls, &count);
+    if (count == 0) ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("at least one part must be given")));
+    auto *parts = static_cast<std::string_view *>(palloc(count * sizeof(std::string_view)));
+    for (int i = 0; i < count; i++) {
+        if (nulls[i])
+            ereport(ERROR, (errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED), errmsg("part %d of the key must not be null", i + 1)));
+        parts[i] = ViewOf(DatumGetTextPP(values[i]));
+        if (parts[i].empty())
+            ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("part %d of the key must not be empty", i + 1)));
+    }
+    std::span<const std::string_view> all(parts, count);
+    size_t size = BusinessKeySize(all);
+    auto *key = static_cast<text *>(palloc(VARHDRSZ + size));
+    SET_VARSIZE(key, VARHDRSZ + size);
+    ComposeBusinessKey(all, VARDATA(key));
+    PG_RETURN_TEXT_P(key);
+}
+
+Datum idem_fingerprint_bytes(PG_FUNCTION_ARGS) {
+    PG_RETURN_DATUM(FingerprintDatum(FingerprintOfBytes(ViewOf(PG_GETARG_BYTEA_PP(0)))));
+}
+
+Datum idem_fingerprint_text(PG_FUNCTION_ARGS) {
+    PG_RETURN_DATUM(FingerprintDatum(FingerprintOfBytes(Utf8(ViewOf(PG_GETARG_TEXT_PP(0))))));
+}
+
+Datum idem_fingerprint_jsonb(PG_FUNCTION_ARGS) {
+    PG_RETURN_DATUM(FingerprintDatum(FingerprintOfPaths(PG_GETARG_JSONB_P(0), PG_GETARG_ARRAYTYPE_P(1))));
+}
+
+}  // extern "C"

@@ -1,0 +1,101 @@
+#include "server/arguments.hpp"
+
+#include "core/window.hpp"
+
+namespace idem {
+namespace {
+
+constexpr int kMostHandlerBytes = 255;
+constexpr int kMostEventIdBytes = 1024;
+constexpr int kMostBatchBytes = 255;
+
+text *NonEmptyText(FunctionCallInfo fcinfo, int number, const char *name, int most_bytes) {
+    text *value = TextArgument(fcinfo, number, name, most_bytes);
+    if (value != nullptr && ViewOf(value).empty())
+        ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("%s must not be empty", name)));
+    return value;
+}
+
+}  // namespace
+
+std::string_view ViewOf(const text *value) { return {VARDATA_ANY(value), VARSIZE_ANY_EXHDR(value)}; }
+
+std::string_view Utf8(std::string_view bytes) {
+    char *utf8 = pg_server_to_any(bytes.data(), static_cast<int>(bytes.size()), PG_UTF8);
+    return utf8 == bytes.data() ? bytes : std::string_view(utf8);
+}
+
+void RequireArgument(FunctionCallInfo fcinfo, int number, const char *name) {
+    if (PG_ARGISNULL(number))
+        ereport(ERROR, (errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED), errmsg("%s must not be null", name)));
+}
+
+text *TextArgument(FunctionCallInfo fcinfo, int number, const char *name, int most_bytes) {
+    if (PG_ARGISNULL(number)) return nullptr;
+    text *value = PG_GETARG_TEXT_PP(number);
+    if (static_cast<int>(VARSIZE_ANY_EXHDR(value)) > most_bytes)
+        ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("%s is too long", name),
+                        errdetail("It has %d bytes; at most %d are allowed.",
+                                  static_cast<int>(VARSIZE_ANY_EXHDR(value)), most_bytes)));
+    return value;
+}
+
+Identity IdentityArgument(FunctionCallInfo fcinfo, int number) {
+    RequireArgument(fcinfo, number, "handler");
+    RequireArgument(fcinfo, number + 1, "event_id");
+    Identity identity;
+    identity.handler = NonEmptyText(fcinfo, number, "handler", kMostHandlerBytes);
+    identity.event_id = NonEmptyText(fcinfo, number + 1, "event_id", kMostEventIdBytes);
+    identity.batch = NonEmptyText(fcinfo, number + 2, "batch", kMostBatchBytes);
+    identity.key = MakeKey(Utf8(ViewOf(identity.handler)), Utf8(ViewOf(identity.event_id)),
+                           identity.batch ? Utf8(ViewOf(identity.batch)) : std::string_view());
+    return identity;
+}
+
+Micros WindowOfInterval(const Interval *interval, const char *name) {
+    Micros window = 0;
+    switch (ReadWindow(interval->month, interval->day, interval->time, &window)) {
+        case WindowFault::HasMonths:
+            ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("%s has no fixed length", name),
+                            errdetail("Months and years differ in length."),
+                            errhint("Say it in days or hours; a day is 24 hours.")));
+        case WindowFault::NotPositive:
+            ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("%s must be positive", name)));
+        case WindowFault::TooLong:
+            ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("%s is too long", name),
+                            errdetail("At most %d days are allowed.", static_cast<int>(kLongestWindow / kDay))));
+        case WindowFault::None:
+            break;
+    }
+    return window;
+}
+
+Interval *IntervalOfSpan(Micros span) {
+    auto *interval = static_cast<Interval *>(palloc0(sizeof(Interval)));
+    interval->day = static_cast<int32>(span / kDay);
+    interval->time = span % kDay;
+    return interval;
+}
+
+Micros WindowArgument(FunctionCallInfo fcinfo, int number, const char *name, Micros otherwise) {
+    return PG_ARGISNULL(number) ? otherwise : WindowOfInterval(PG_GETARG_INTERVAL_P(number), name);
+}
+
+int32_t AttemptArgument(FunctionCallInfo fcinfo, int number) {
+    if (PG_ARGISNULL(number)) return 0;
+    int32 attempt = PG_GETARG_INT32(number);
+    if (attempt <= 0)
+        ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("attempt must be positive, not %d", attempt),
+                        errhint("Pass the attempt which idem_acquire returned.")));
+    return attempt;
+}
+
+bool TransactionModeOf(std::string_view mode) {
+    if (mode == "transaction") return true;
+    if (mode == "lease") return false;
+    ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+                    errmsg("invalid mode \"%.*s\"", static_cast<int>(mode.size()), mode.data()),
+                    errhint("The modes are \"transaction\" and \"lease\".")));
+}
+
+}  // namespace idem

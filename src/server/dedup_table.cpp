@@ -1,0 +1,231 @@
+#include "server/dedup_table.hpp"
+
+#include "server/extension.hpp"
+#include "server/registry.hpp"
+
+namespace idem {
+namespace {
+
+// Tables which this session has used, by their OID.
+HTAB *tables = nullptr;
+
+struct TableEntry {
+    Oid relation;
+    DedupTable *table;
+};
+
+// Counts what the server's relation cache told, so that a load notices what changed meanwhile.
+uint64_t invalidations = 0;
+
+[[noreturn]] void NotADedupTable(const char *name) {
+    ereport(ERROR, (errcode(ERRCODE_WRONG_OBJECT_TYPE), errmsg("\"%s\" is not a dedup table", name),
+                    errhint("Make one with idem_create_table.")));
+}
+
+[[noreturn]] void OutOfOrder(const char *name, const char *detail) {
+    ereport(ERROR, (errcode(ERRCODE_WRONG_OBJECT_TYPE), errmsg("dedup table \"%s\" is not in order", name),
+                    errdetail("%s", detail)));
+}
+
+// What idem's writes would pass by without a word must not be there.
+void CheckNothingPassedBy(const char *name, Relation relation) {
+    const char *part = RelationGetRelationName(relation);
+    if (relation->rd_rel->relrowsecurity)
+        OutOfOrder(name, psprintf("Row-level security is enabled on \"%s\", and idem does not apply it.", part));
+    if (relation->rd_rules != nullptr)
+        OutOfOrder(name, psprintf("\"%s\" has rules, and idem does not apply them.", part));
+    if (relation->trigdesc != nullptr)
+        OutOfOrder(name, psprintf("\"%s\" has triggers or is referenced by a foreign key, and idem fires none.", part));
+}
+
+bool IsUniqueOnKey(Relation index, AttrNumber key_column) {
+    Form_pg_index form = index->rd_index;
+    return form->indisunique && form->indimmediate && form->indnkeyatts == 1 && form->indkey.values[0] == key_column &&
+           index->rd_rel->relam == BTREE_AM_OID;
+}
+
+// The primary key on (key) decides who was first, so no other constraint may refuse a row. (REINDEX CONCURRENTLY makes a second
+// index like the primary key for a while.)
+void CheckIndexes(const char *name, Relation partition, AttrNumber key_column) {
+    const char *part = RelationGetRelationName(partition);
+    List *indexes = RelationGetIndexList(partition);
+    Oid primary = PrimaryKeyIndex(partition);
+    if (!OidIsValid(primary)) OutOfOrder(name, psprintf("\"%s\" has no primary key.", part));
+
+    for (int i = 0; i < list_length(indexes); i++) {
+        Relation index = index_open(list_nth_oid(indexes, i), AccessShareLock);
+        bool constrains = index->rd_index->indisunique || index->rd_index->indisexclusion;
+        bool is_primary = RelationGetRelid(index) == primary;
+        if (is_primary && !(IsUniqueOnKey(index, key_column) && index->rd_index->indisvalid))
+            OutOfOrder(name, psprintf("The primary key of \"%s\" is not an ordinary one on (key).", part));
+        if (constrains && !IsUniqueOnKey(index, key_column))
+            OutOfOrder(name, psprintf("\"%s\" has another unique or exclusion constraint, \"%s\".", part,
+                                      RelationGetRelationName(index)));
+        index_close(index, AccessShareLock);
+    }
+    list_free(indexes);
+}
+
+// Calls use(number, partition) on each slot's open partition, in the order of their numbers; returns how many there are.
+template <class F>
+int ForEachSlot(const char *name, Relation table, F use) {
+    PartitionKey key = RelationGetPartitionKey(table);
+    bool by_slot = key->strategy == PARTITION_STRATEGY_LIST && key->partnatts == 1 && key->partattrs[0] > 0 &&
+                   strcmp(NameStr(TupleDescAttr(RelationGetDescr(table), key->partattrs[0] - 1)->attname), "slot") == 0;
+    if (!by_slot) OutOfOrder(name, "It is not partitioned by list of the column \"slot\".");
+
+    PartitionDesc partitions = RelationGetPartitionDesc(table, false);
+    PartitionBoundInfo bounds = partitions->boundinfo;
+    if (partitions->detached_exist) OutOfOrder(name, "A partition is being detached.");
+    if (bounds == nullptr || partitions->nparts < kFewestSlots || partitions->nparts > kMostSlots)
+        OutOfOrder(name, psprintf("It has %d partitions; %d to %d are allowed.", partitions->nparts, kFewestSlots, kMostSlots));
+    if (bounds->null_index >= 0 || bounds->default_index >= 0 || bounds->ndatums != partitions->nparts)
+        OutOfOrder(name, "Its partitions must hold one value of \"slot\" each.");
+
+    for (int number = 0; number < bounds->ndatums; number++) {
+        if (DatumGetInt16(bounds->datums[number][0]) != number)
+            OutOfOrder(name, psprintf("It has no partition for slot %d.", number));
+        Relation partition = table_open(partitions->oids[bounds->indexes[number]], AccessShareLock);
+        if (partition->rd_rel->relkind != RELKIND_RELATION || partition->rd_rel->relam != HEAP_TABLE_AM_OID)
+            OutOfOrder(name, psprintf("Partition \"%s\" is not an ordinary table.", RelationGetRelationName(partition)));
+        CheckNothingPassedBy(name, partition);
+        use(number, partition);
+        table_close(partition, AccessShareLock);
+    }
+    return bounds->ndatums;
+}
+
+// Calls use(relation) on the open table, if it is one OF idem_event.
+template <class F>
+void WithDedupTable(Oid relation_id, F use) {
+    Relation relation = try_relation_open(relation_id, AccessShareLock);
+    if (relation == nullptr)
+        ereport(ERROR, (errcode(ERRCODE_UNDEFINED_TABLE), errmsg("relation with OID %u does not exist", relation_id)));
+    bool of_event = relation->rd_rel->relkind == RELKIND_PARTITIONED_TABLE &&
+                    relation->rd_rel->reloftype == InstalledExtension().event_type;
+    if (!of_event) NotADedupTable(RelationGetRelationName(relation));
+    CheckNothingPassedBy(RelationGetRelationName(relation), relation);
+    use(relation);
+    relation_close(relation, AccessShareLock);
+}
+
+void LoadSlots(DedupTable *table, Relation relation) {
+    table->slots = static_cast<Slot *>(MemoryContextAllocZero(table->context, kMostSlots * sizeof(Slot)));
+    table->slot_count = ForEachSlot(table->name, relation, [&](int number, Relation partition) {
+        Slot &slot = table->slots[number];
+        MemoryContext caller = MemoryContextSwitchTo(table->context);
+        slot.relation = RelationGetRelid(partition);
+        slot.number = number;
+        slot.context = table->context;
+        slot.desc = CreateTupleDescCopyConstr(RelationGetDescr(partition));
+        slot.columns = MapColumns(slot.desc, RelationGetRelationName(partition));
+        MemoryContextSwitchTo(caller);
+        CheckIndexes(table->name, partition, slot.columns.numbers[static_cast<int>(Column::Key)]);
+    });
+}
+
+DedupTable *Load(Oid relation_id) {
+    MemoryContext context = AllocSetContextCreate(CurrentMemoryContext, "idem dedup table", ALLOCSET_SMALL_SIZES);
+    auto *table = static_cast<DedupTable *>(MemoryContextAllocZero(context, sizeof(DedupTable)));
+    table->relation = relation_id;
+    table->context = context;
+
+    WithDedupTable(relation_id, [&](Relation relation) {
+        strlcpy(table->name, RelationGetRelationName(relation), NAMEDATALEN);
+        LoadSlots(table, relation);
+    });
+
+    Policy policy;
+    RingPosition position;
+    if (!ReadPolicy(relation_id, &policy) || !ReadRingPosition(relation_id, &position))
+        ereport(ERROR, (errcode(ERRCODE_WRONG_OBJECT_TYPE), errmsg("dedup table \"%s\" is not registered", table->name),
+                        errhint("If it was restored without its registration, use idem_attach_table.")));
+    if (position.current - position.oldest >= table->slot_count || position.oldest < 0)
+        OutOfOrder(table->name, "Its ring position in idem_control does not fit its partitions.");
+    table->transaction_mode = policy.transaction_mode;
+    table->windows = policy.windows;
+    table->oldest_generation = position.oldest;
+    table->current_generation = position.current;
+    return table;
+}
+
+TableEntry *EntryOf(Oid relation) {
+    if (tables == nullptr) {
+        HASHCTL control = {};
+        control.keysize = sizeof(Oid);
+        control.entrysize = sizeof(TableEntry);
+        tables = hash_create("idem dedup tables", 16, &control, HASH_ELEM | HASH_BLOBS);
+    }
+    bool found = false;
+    auto *entry = static_cast<TableEntry *>(hash_search(tables, &relation, HASH_ENTER, &found));
+    if (!found) entry->table = nullptr;
+    return entry;
+}
+
+bool Concerns(const DedupTable *table, Oid relation) {
+    if (relation == InvalidOid || table->relation == relation) return true;
+    for (int i = 0; i < table->slot_count; i++)
+        if (table->slots[i].relation == relation) return true;
+    return false;
+}
+
+// Callback of the server's relation cache; InvalidOid = everything.
+void ForgetTables(Datum, Oid relation) {
+    invalidations++;
+    if (tables == nullptr) return;
+    HASH_SEQ_STATUS status;
+    hash_seq_init(&status, tables);
+    while (auto *entry = static_cast<TableEntry *>(hash_seq_search(&status)))
+        if (entry->table != nullptr && Concerns(entry->table, relation)) entry->table->current = false;
+}
+
+// Lets go of what is out of date. An outer call may still look at it, so it stays until the transaction ends.
+void DropOutdated() {
+    HASH_SEQ_STATUS status;
+    hash_seq_init(&status, tables);
+    while (auto *entry = static_cast<TableEntry *>(hash_seq_search(&status))) {
+        if (entry->table == nullptr || entry->table->current) continue;
+        MemoryContextSetParent(entry->table->context, TopTransactionContext);
+        entry->table = nullptr;
+    }
+}
+
+}  // namespace
+
+DedupTable *OpenDedupTable(Oid relation) {
+    TableEntry *entry = EntryOf(relation);
+    if (entry->table != nullptr && entry->table->current) return entry->table;
+
+    DropOutdated();
+    uint64_t before = invalidations;
+    DedupTable *table = Load(relation);
+    table->current = invalidations == before;
+    MemoryContextSetParent(table->context, TopMemoryContext);
+    entry->table = table;
+    return table;
+}
+
+int CheckDedupTable(Oid relation_id) {
+    int count = 0;
+    WithDedupTable(relation_id, [&](Relation relation) {
+        const char *name = RelationGetRelationName(relation);
+        count = ForEachSlot(name, relation, [&](int, Relation partition) {
+            ColumnMap columns = MapColumns(RelationGetDescr(partition), RelationGetRelationName(partition));
+            CheckIndexes(name, partition, columns.numbers[static_cast<int>(Column::Key)]);
+        });
+    });
+    return count;
+}
+
+void CheckOwner(Oid relation) {
+    if (!OwnsRelation(relation, GetUserId())) aclcheck_error(ACLCHECK_NOT_OWNER, OBJECT_TABLE, get_rel_name(relation));
+}
+
+void CheckPrivileges(Oid relation, AclMode privileges) {
+    if (pg_class_aclmask(relation, GetUserId(), privileges, ACLMASK_ALL) != privileges)
+        aclcheck_error(ACLCHECK_NO_PRIV, OBJECT_TABLE, get_rel_name(relation));
+}
+
+void WatchDedupTables() { CacheRegisterRelcacheCallback(ForgetTables, Datum{0}); }
+
+}  // namespace idem

@@ -1,0 +1,67 @@
+// A dedup table as its callers need it: checked, resolved and remembered until the server says that something changed.
+//
+// Loading costs a dozen catalog look-ups, a call must not; so each session keeps what it loaded, and the server's relation
+// cache invalidation (inval.c) says when that is out of date. A turn of the ring sends one for the table, so the position of
+// the ring can be trusted by whoever finds `current` true while holding the gate (docs/storage.md).
+#pragma once
+
+#include "core/state.hpp"
+#include "server/event_row.hpp"
+#include "server/postgres.hpp"
+
+namespace idem {
+
+constexpr int kFewestSlots = 2;
+constexpr int kMostSlots = 64;
+
+// What is needed to insert into a slot's indexes, built at the first write.
+struct IndexWriter {
+    EState *estate;
+    ResultRelInfo *result;
+    Oid *indexes;
+    int count;
+};
+
+// One partition.
+struct Slot {
+    Oid relation;
+    int number;
+    MemoryContext context;  // the table's
+    TupleDesc desc;  // not counted, so that a tuple slot over it may be dropped without care
+    ColumnMap columns;
+    IndexWriter writer;
+};
+
+struct DedupTable {
+    Oid relation;
+    bool current;  // false: something changed since it was loaded
+    MemoryContext context;
+    char name[NAMEDATALEN];
+    bool transaction_mode;
+    Windows windows;
+    int slot_count;
+    Slot *slots;
+    int64_t oldest_generation;
+    int64_t current_generation;
+
+    Slot &SlotOf(int64_t generation) { return slots[generation % slot_count]; }
+};
+
+// The dedup table, loaded if need be; valid until the end of the transaction. Takes no lock that outlives it.
+// Raises 42P01 (no such relation), 42809 (not a dedup table, or not in order).
+DedupTable *OpenDedupTable(Oid relation);
+
+// Raises unless the relation is a dedup table in order: OF idem_event, partitioned by slot, with slots 0 … n-1 and nothing
+// that idem's writes would pass by (row security, rules, triggers). Returns the number of slots.
+int CheckDedupTable(Oid relation);
+
+// Raises 42501 unless the current user owns the table.
+void CheckOwner(Oid relation);
+
+// Raises 42501 unless the current user has all these privileges on the table.
+void CheckPrivileges(Oid relation, AclMode privileges);
+
+// To be called once, when the library is loaded.
+void WatchDedupTables();
+
+}  // namespace idem

@@ -1,0 +1,105 @@
+#include "server/event_row.hpp"
+
+#include "server/extension.hpp"
+
+namespace idem {
+
+const char *const kColumnNames[kColumnCount] = {
+    "key",        "state",    "attempt", "first_seen_at", "claimed_at", "claimable_at", "settled_at",
+    "expires_at", "failures", "slot",    "handler",       "event_id",   "batch",        "fingerprint",
+    "owner",      "result",   "error",   "payload",       "extra",
+};
+
+// Times pass unchanged between Micros and timestamptz.
+static_assert(kForever == DT_NOEND);
+
+namespace {
+
+Micros TimeOr(const EventRow &row, Column column, Micros otherwise) {
+    return row.Has(column) ? DatumGetTimestampTz(row.Get(column)) : otherwise;
+}
+
+// A time that says nothing new takes no room.
+void SetTime(EventRow *row, Column column, Micros time, bool says_something) {
+    if (says_something)
+        row->Set(column, TimestampTzGetDatum(time));
+    else
+        row->Clear(column);
+}
+
+}  // namespace
+
+EventRow EmptyRow() {
+    EventRow row;
+    for (int i = 0; i < kColumnCount; i++) row.Clear(static_cast<Column>(i));
+    return row;
+}
+
+ColumnMap MapColumns(TupleDesc desc, const char *relation_name) {
+    ColumnMap map = {};
+    for (int i = 0; i < kColumnCount; i++) {
+        for (int attribute = 0; attribute < desc->natts; attribute++) {
+            Form_pg_attribute form = TupleDescAttr(desc, attribute);
+            if (!form->attisdropped && strcmp(NameStr(form->attname), kColumnNames[i]) == 0)
+                map.numbers[i] = form->attnum;
+        }
+        if (map.numbers[i] == 0)
+            ereport(ERROR,
+                    (errcode(ERRCODE_WRONG_OBJECT_TYPE), errmsg("\"%s\" has no column \"%s\"", relation_name, kColumnNames[i]),
+                     errdetail("A dedup table and its partitions have the columns of type idem_event.")));
+    }
+    return map;
+}
+
+EventRow ReadRow(TupleTableSlot *tuple, const ColumnMap &map) {
+    EventRow row;
+    slot_getallattrs(tuple);
+    for (int i = 0; i < kColumnCount; i++) {
+        row.values[i] = tuple->tts_values[map.numbers[i] - 1];
+        row.nulls[i] = tuple->tts_isnull[map.numbers[i] - 1];
+    }
+    return row;
+}
+
+void StoreRow(const EventRow &row, const ColumnMap &map, TupleTableSlot *tuple) {
+    ExecClearTuple(tuple);
+    memset(tuple->tts_isnull, true, tuple->tts_tupleDescriptor->natts * sizeof(bool));
+    for (int i = 0; i < kColumnCount; i++) {
+        tuple->tts_values[map.numbers[i] - 1] = row.values[i];
+        tuple->tts_isnull[map.numbers[i] - 1] = row.nulls[i];
+    }
+    ExecStoreVirtualTuple(tuple);
+}
+
+Record RecordOfRow(const EventRow &row) {
+    Record record;
+    record.state = StateOfLabel(DatumGetObjectId(row.Get(Column::State)));
+    record.attempt = DatumGetInt32(row.Get(Column::Attempt));
+    record.failures = DatumGetInt32(row.Get(Column::Failures));
+    record.first_seen_at = DatumGetTimestampTz(row.Get(Column::FirstSeenAt));
+    record.claimed_at = TimeOr(row, Column::ClaimedAt, record.first_seen_at);
+    record.claimable_at = TimeOr(row, Column::ClaimableAt, 0);
+    record.settled_at = record.state == State::Done ? TimeOr(row, Column::SettledAt, record.first_seen_at) : 0;
+    record.expires_at = DatumGetTimestampTz(row.Get(Column::ExpiresAt));
+    return record;
+}
+
+void SetRecord(EventRow *row, const Record &record) {
+    bool done = record.state == State::Done;
+    row->Set(Column::State, ObjectIdGetDatum(InstalledExtension().states[static_cast<int>(record.state)]));
+    row->Set(Column::Attempt, Int32GetDatum(record.attempt));
+    row->Set(Column::Failures, Int32GetDatum(record.failures));
+    row->Set(Column::FirstSeenAt, TimestampTzGetDatum(record.first_seen_at));
+    SetTime(row, Column::ClaimedAt, record.claimed_at, record.claimed_at != record.first_seen_at);
+    SetTime(row, Column::ClaimableAt, record.claimable_at, !done);
+    SetTime(row, Column::SettledAt, record.settled_at, done && record.settled_at != record.first_seen_at);
+    row->Set(Column::ExpiresAt, TimestampTzGetDatum(record.expires_at));
+}
+
+std::string_view BytesOf(const EventRow &row, Column column) {
+    if (!row.Has(column)) return {};
+    auto *value = reinterpret_cast<struct varlena *>(DatumGetPointer(row.Get(column)));
+    return {VARDATA_ANY(value), VARSIZE_ANY_EXHDR(value)};
+}
+
+}  // namespace idem

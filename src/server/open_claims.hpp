@@ -1,0 +1,35 @@
+// The claims which the current transaction holds in transaction mode and has not settled.
+//
+// Their rows say "done" from the start, as nobody else can see them before COMMIT. So it takes this list to tell an open
+// claim from a settled one within the transaction, and to refuse a COMMIT or PREPARE that would make an unsettled claim done.
+// Savepoints count: rolling one back forgets the claims made in it and reopens those settled in it.
+#pragma once
+
+#include "core/key.hpp"
+#include "server/event_row.hpp"
+#include "server/postgres.hpp"
+
+namespace idem {
+
+struct OpenClaim {
+    Oid dedup;
+    Key key;
+    int64_t generation;  // where its row stands
+    ItemPointerData at;
+    Record record;
+    Jsonb *payload;  // kept for a release as failed; null = none
+};
+
+// The transaction's open claim on an event; nullptr if it has none.
+const OpenClaim *FindOpenClaim(Oid dedup, const Key &key);
+
+// Remembers a claim, with copies of what it points to; handler and event_id name it in ID003.
+void AddOpenClaim(const OpenClaim &claim, const text *handler, const text *event_id);
+
+// The claim is settled, unless the current savepoint is rolled back.
+void SettleOpenClaim(const OpenClaim *claim);
+
+// To be called once, when the library is loaded.
+void WatchTransactions();
+
+}  // namespace idem

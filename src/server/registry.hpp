@@ -1,0 +1,32 @@
+// The registered policy and the ring's position of each dedup table: idem_registry and idem_control.
+#pragma once
+
+#include "core/state.hpp"
+#include "server/postgres.hpp"
+
+namespace idem {
+
+struct Policy {
+    bool transaction_mode;
+    Windows windows;
+};
+
+// Generation n lives in slot n modulo the number of slots; oldest … current may hold live events.
+struct RingPosition {
+    int64_t oldest;
+    int64_t current;
+};
+
+// Both read with a snapshot taken now, whatever the isolation level. Return false if the table is not registered.
+bool ReadPolicy(Oid dedup, Policy *policy);
+bool ReadRingPosition(Oid dedup, RingPosition *position);
+
+// Registers a dedup table, and forgets the tables that were dropped. The caller has checked ownership: the registry is written
+// whatever privileges the user has on it. Raises 23505 if the table is registered.
+void Register(Oid dedup, const Policy &policy, RingPosition position);
+
+// Writes the ring's position and tells all sessions when the transaction commits. The caller holds the gate exclusively, and
+// keeps it until then.
+void WriteRingPosition(Oid dedup, RingPosition position);
+
+}  // namespace idem
