@@ -95,13 +95,14 @@ COMMENT ON COLUMN idem_registry.unresolved_window IS 'how long an unsettled even
 
 CREATE TABLE idem_control (
     dedup              regclass PRIMARY KEY,
+    slots              smallint NOT NULL,
     oldest_generation  bigint NOT NULL,
     current_generation bigint NOT NULL,
-    opened_at          timestamptz NOT NULL,
-    CHECK (oldest_generation OPERATOR(pg_catalog.<=) current_generation)
+    opened_at          timestamptz NOT NULL
 );
 COMMENT ON TABLE idem_control IS 'position of each dedup table''s ring; generation n lives in slot n modulo the number of slots';
 COMMENT ON COLUMN idem_control.dedup IS 'the dedup table';
+COMMENT ON COLUMN idem_control.slots IS 'number of the table''s partitions';
 COMMENT ON COLUMN idem_control.oldest_generation IS 'oldest generation which may hold live events';
 COMMENT ON COLUMN idem_control.current_generation IS 'generation which takes new events';
 COMMENT ON COLUMN idem_control.opened_at IS 'when the current generation was opened';

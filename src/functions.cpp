@@ -148,6 +148,7 @@ Datum idem_create_table(PG_FUNCTION_ARGS) {
 Datum idem_attach_table(PG_FUNCTION_ARGS) {
     RequireArgument(fcinfo, 0, "dedup");
     Policy policy = PolicyArguments(fcinfo, 1, 2, 3);
+    PreventCommandIfReadOnly("idem_attach_table()");
     CheckOwner(PG_GETARG_OID(0));
     AttachDedupTable(PG_GETARG_OID(0), policy);
     PG_RETURN_VOID();
@@ -173,7 +174,7 @@ Datum idem_acquire(PG_FUNCTION_ARGS) {
     EventCall call = WritingCall(fcinfo, Action::Acquire, "idem_acquire()");
     call.fingerprint = FingerprintArgument(fcinfo, 4);
     call.payload = JsonbArgument(fcinfo, 6);
-    call.owner = TextArgument(fcinfo, 7, "owner", kMostOwnerBytes);
+    call.owner = NonEmptyTextArgument(fcinfo, 7, "owner", kMostOwnerBytes);
     call.wait = PauseArgument(fcinfo, 8, "wait");
     call.hot_window = WindowArgument(fcinfo, 9, "hot_window", 0);
     PG_RETURN_DATUM(ClaimOf(Perform(call)));

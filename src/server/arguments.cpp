@@ -9,13 +9,6 @@ constexpr int kMostHandlerBytes = 255;
 constexpr int kMostEventIdBytes = 1024;
 constexpr int kMostBatchBytes = 255;
 
-text *NonEmptyText(FunctionCallInfo fcinfo, int number, const char *name, int most_bytes) {
-    text *value = TextArgument(fcinfo, number, name, most_bytes);
-    if (value != nullptr && ViewOf(value).empty())
-        ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("%s must not be empty", name)));
-    return value;
-}
-
 }  // namespace
 
 std::string_view ViewOf(const text *value) { return {VARDATA_ANY(value), VARSIZE_ANY_EXHDR(value)}; }
@@ -40,13 +33,20 @@ text *TextArgument(FunctionCallInfo fcinfo, int number, const char *name, int mo
     return value;
 }
 
+text *NonEmptyTextArgument(FunctionCallInfo fcinfo, int number, const char *name, int most_bytes) {
+    text *value = TextArgument(fcinfo, number, name, most_bytes);
+    if (value != nullptr && ViewOf(value).empty())
+        ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("%s must not be empty", name)));
+    return value;
+}
+
 Identity IdentityArgument(FunctionCallInfo fcinfo, int number) {
     RequireArgument(fcinfo, number, "handler");
     RequireArgument(fcinfo, number + 1, "event_id");
     Identity identity;
-    identity.handler = NonEmptyText(fcinfo, number, "handler", kMostHandlerBytes);
-    identity.event_id = NonEmptyText(fcinfo, number + 1, "event_id", kMostEventIdBytes);
-    identity.batch = NonEmptyText(fcinfo, number + 2, "batch", kMostBatchBytes);
+    identity.handler = NonEmptyTextArgument(fcinfo, number, "handler", kMostHandlerBytes);
+    identity.event_id = NonEmptyTextArgument(fcinfo, number + 1, "event_id", kMostEventIdBytes);
+    identity.batch = NonEmptyTextArgument(fcinfo, number + 2, "batch", kMostBatchBytes);
     identity.key = MakeKey(Utf8(ViewOf(identity.handler)), Utf8(ViewOf(identity.event_id)),
                            identity.batch ? Utf8(ViewOf(identity.batch)) : std::string_view());
     return identity;

@@ -39,8 +39,9 @@ Interval *IntervalOfSpan(Micros span);
 // 0 = not given; raises 22023 unless positive.
 int32_t AttemptArgument(FunctionCallInfo fcinfo, int number);
 
-// Null stays null (returns nullptr).
+// Null stays null (returns nullptr). Raise 22023 if the text is too long; the second also if it is empty.
 text *TextArgument(FunctionCallInfo fcinfo, int number, const char *name, int most_bytes);
+text *NonEmptyTextArgument(FunctionCallInfo fcinfo, int number, const char *name, int most_bytes);
 
 bool TransactionModeOf(std::string_view mode);
 

@@ -63,15 +63,14 @@ Oid CreateDedupTable(text *name_text, const Policy &policy, int generations, boo
     SPI_finish();
 
     Oid dedup = get_relname_relid(name->relname, schema);
-    CheckDedupTable(dedup);
-    Register(dedup, policy, RingPosition{0, 0});
+    Register(dedup, policy, RingPosition{CheckDedupTable(dedup), 0, 0});
     return dedup;
 }
 
 void AttachDedupTable(Oid dedup, const Policy &policy) {
     int slots = CheckDedupTable(dedup);
     int64_t current = slots + LatestSlot(dedup, slots);
-    Register(dedup, policy, RingPosition{current - slots + 1, current});
+    Register(dedup, policy, RingPosition{slots, current - slots + 1, current});
     CacheInvalidateRelcacheByRelid(dedup);
 }
 

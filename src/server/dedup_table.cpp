@@ -38,6 +38,21 @@ void CheckNothingPassedBy(const char *name, Relation relation) {
         OutOfOrder(name, psprintf("\"%s\" has triggers or is referenced by a foreign key, and idem fires none.", part));
 }
 
+// True if the partition constrains its rows by more than the NOT NULLs which it must have.
+bool CheckConstraints(const char *name, Relation partition, const ColumnMap &columns) {
+    TupleDesc desc = RelationGetDescr(partition);
+    bool further = desc->constr != nullptr && (desc->constr->num_check > 0 || desc->constr->has_generated_stored);
+    for (int i = 0; i < kColumnCount; i++) {
+        bool not_null = TupleDescAttr(desc, columns.numbers[i] - 1)->attnotnull;
+        bool required = IsRequired(static_cast<Column>(i));
+        if (required && !not_null)
+            OutOfOrder(name, psprintf("Column \"%s\" of \"%s\" is not NOT NULL.", kColumnNames[i],
+                                      RelationGetRelationName(partition)));
+        further = further || (not_null && !required);
+    }
+    return further;
+}
+
 bool IsUniqueOnKey(Relation index, AttrNumber key_column) {
     Form_pg_index form = index->rd_index;
     return form->indisunique && form->indimmediate && form->indnkeyatts == 1 && form->indkey.values[0] == key_column &&
@@ -103,7 +118,8 @@ void WithDedupTable(Oid relation_id, F use) {
         ereport(ERROR, (errcode(ERRCODE_UNDEFINED_TABLE), errmsg("relation with OID %u does not exist", relation_id)));
     bool of_event = relation->rd_rel->relkind == RELKIND_PARTITIONED_TABLE &&
                     relation->rd_rel->reloftype == InstalledExtension().event_type;
-    if (!of_event) NotADedupTable(RelationGetRelationName(relation));
+    if (!of_event || relation->rd_rel->relpersistence == RELPERSISTENCE_TEMP)
+        NotADedupTable(RelationGetRelationName(relation));
     CheckNothingPassedBy(RelationGetRelationName(relation), relation);
     use(relation);
     relation_close(relation, AccessShareLock);
@@ -120,6 +136,7 @@ void LoadSlots(DedupTable *table, Relation relation) {
         slot.desc = CreateTupleDescCopyConstr(RelationGetDescr(partition));
         slot.columns = MapColumns(slot.desc, RelationGetRelationName(partition));
         MemoryContextSwitchTo(caller);
+        slot.constrained = CheckConstraints(table->name, partition, slot.columns);
         CheckIndexes(table->name, partition, slot.columns.numbers[static_cast<int>(Column::Key)]);
     });
 }
@@ -140,8 +157,9 @@ DedupTable *Load(Oid relation_id) {
     if (!ReadPolicy(relation_id, &policy) || !ReadRingPosition(relation_id, &position))
         ereport(ERROR, (errcode(ERRCODE_WRONG_OBJECT_TYPE), errmsg("dedup table \"%s\" is not registered", table->name),
                         errhint("If it was restored without its registration, use idem_attach_table.")));
-    if (position.current - position.oldest >= table->slot_count || position.oldest < 0)
-        OutOfOrder(table->name, "Its ring position in idem_control does not fit its partitions.");
+    // The slot of a generation depends on their number, so a partition more or less would hide events.
+    if (position.slots != table->slot_count)
+        OutOfOrder(table->name, psprintf("It has %d partitions, but was registered with %d.", table->slot_count, position.slots));
     table->transaction_mode = policy.transaction_mode;
     table->windows = policy.windows;
     table->oldest_generation = position.oldest;
@@ -211,6 +229,7 @@ int CheckDedupTable(Oid relation_id) {
         const char *name = RelationGetRelationName(relation);
         count = ForEachSlot(name, relation, [&](int, Relation partition) {
             ColumnMap columns = MapColumns(RelationGetDescr(partition), RelationGetRelationName(partition));
+            CheckConstraints(name, partition, columns);
             CheckIndexes(name, partition, columns.numbers[static_cast<int>(Column::Key)]);
         });
     });

@@ -29,6 +29,7 @@ struct Slot {
     MemoryContext context;  // the table's
     TupleDesc desc;  // not counted, so that a tuple slot over it may be dropped without care
     ColumnMap columns;
+    bool constrained;  // by more than what every row of idem's fulfils
     IndexWriter writer;
 };
 
@@ -52,7 +53,7 @@ struct DedupTable {
 DedupTable *OpenDedupTable(Oid relation);
 
 // Raises unless the relation is a dedup table in order: OF idem_event, partitioned by slot, with slots 0 … n-1 and nothing
-// that idem's writes would pass by (row security, rules, triggers). Returns the number of slots.
+// that idem's writes would pass by (row security, rules, triggers). Returns the number of slots. Raises 42809.
 int CheckDedupTable(Oid relation);
 
 // Raises 42501 unless the current user owns the table.

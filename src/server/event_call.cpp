@@ -197,38 +197,29 @@ struct Attempt {
     std::optional<Place> place;
     Try end;
 
-    std::optional<OpenedSlot> Open(int64_t generation, LOCKMODE lock) {
-        Slot *slot = &table.SlotOf(generation);
-        std::optional<OpenedSlot> opened = TryOpenSlot(slot, lock);
-        if (!opened) {
-            end = WaitFor(slot->relation, lock);
-        } else if (!table.current) {  // taking the lock has told that the partition changed
-            CloseSlot(*opened, false);
-            opened.reset();
-            end = TryAgain();
+    bool Open(int64_t generation, LOCKMODE lock, OpenedSlot *opened) {
+        Oid locked = TryOpenSlot(&table.SlotOf(generation), lock, opened);
+        if (OidIsValid(locked)) {
+            end = WaitFor(locked, lock);
+            return false;
         }
-        return opened;
+        if (table.current) return true;
+        CloseSlot(*opened, false);  // taking the lock has told that the partition changed
+        end = TryAgain();
+        return false;
     }
 
     bool LookIn(const OpenedSlot &opened, int64_t generation) {
         LookUp look = LookForKey(opened, call.event.key, !Claims(call));
-        switch (look.look) {
-            case Look::Row:
-                place = Place{generation, look.found};
-                return true;
-            case Look::Nothing:
-                return true;
-            case Look::Locked:
-                end = WaitFor(look.locked, AccessShareLock);
-                return false;
-            case Look::Inserting:
-                end = TryAgain();
-                end.end = Try::WaitForInsertion;
-                end.inserter = look.inserter;
-                end.token = look.token;
-                return false;
+        if (look.look == Look::Inserting) {
+            end = TryAgain();
+            end.end = Try::WaitForInsertion;
+            end.inserter = look.inserter;
+            end.token = look.token;
+            return false;
         }
-        return false;
+        if (look.look == Look::Row) place = Place{generation, look.found};
+        return true;
     }
 
     // Finds the event in the newest generation that has it: an older one's row is of an earlier life.
@@ -242,13 +233,16 @@ struct Attempt {
         }
         if (!LookIn(current, table.current_generation)) return false;
         for (int64_t g = table.current_generation - 1; !place && g >= table.oldest_generation; g--) {
-            std::optional<OpenedSlot> older = Open(g, AccessShareLock);
-            if (!older) return false;
-            bool looked = LookIn(*older, g);
-            CloseSlot(*older, false);
+            OpenedSlot older;
+            if (!Open(g, AccessShareLock, &older)) return false;
+            bool looked = LookIn(older, g);
+            CloseSlot(older, false);
             if (!looked) return false;
         }
-        return true;
+        // A settling may have moved the row from a sealed generation to the current one after we looked there. Claims need not
+        // know: their insert would conflict.
+        bool sealed = table.oldest_generation < table.current_generation;
+        return place || Claims(call) || !sealed || LookIn(current, table.current_generation);
     }
 
     bool InCurrent() const { return place && place->generation == table.current_generation; }
@@ -260,26 +254,26 @@ struct Attempt {
             CheckVisible(current, place->found.at);
             return true;
         }
-        std::optional<OpenedSlot> older = Open(place->generation, AccessShareLock);
-        if (!older) return false;
-        CheckVisible(*older, place->found.at);
-        CloseSlot(*older, false);
+        OpenedSlot older;
+        if (!Open(place->generation, AccessShareLock, &older)) return false;
+        CheckVisible(older, place->found.at);
+        CloseSlot(older, false);
         return true;
     }
 
     // Takes the row out of a sealed generation, where nothing is changed in place, so that it can go to the current one.
     bool TakeFromSealed(Written *written) {
-        std::optional<OpenedSlot> sealed = Open(place->generation, RowExclusiveLock);
-        if (!sealed) return false;
-        *written = DeleteRow(*sealed, place->found);
-        CloseSlot(*sealed, *written == Written::Done);
+        OpenedSlot sealed;
+        if (!Open(place->generation, RowExclusiveLock, &sealed)) return false;
+        *written = DeleteRow(sealed, place->found);
+        CloseSlot(sealed, *written == Written::Done);
         return true;
     }
 
     // Writes the decision's record to the current generation.
     bool WriteRow(OpenedSlot *current, const Decision &decision, Written *written, ItemPointerData *at) {
         EventRow row = NextRow(call, table, place ? &*place : nullptr, decision);
-        Oid locked = TryOpenIndexes(current);
+        Oid locked = TryOpenForWriting(current);
         if (OidIsValid(locked)) {
             end = WaitFor(locked, RowExclusiveLock);
             return false;
@@ -341,10 +335,10 @@ struct Attempt {
     }
 
     void Run() {
-        std::optional<OpenedSlot> current = Open(table.current_generation, RowExclusiveLock);
-        if (!current) return;
-        bool wrote = FindRow(*current) && Settle(&*current);
-        CloseSlot(*current, wrote);
+        OpenedSlot current;
+        if (!Open(table.current_generation, RowExclusiveLock, &current)) return;
+        bool wrote = FindRow(current) && Settle(&current);
+        CloseSlot(current, wrote);
     }
 };
 static_assert(std::is_trivially_destructible_v<Attempt>, "an error jumps over destructors");
@@ -408,7 +402,10 @@ EventAnswer Perform(const EventCall &call) {
 }
 
 std::optional<EventRow> ReadEvent(Oid dedup, const Key &key) {
+    // A turn of the ring that the snapshot sees was told before the snapshot was taken.
+    AcceptInvalidationMessages();
     DedupTable *table = OpenDedupTable(dedup);
+    while (!table->current) table = OpenDedupTable(dedup);
     for (int64_t g = table->current_generation; g >= table->oldest_generation; g--)
         if (std::optional<EventRow> row = ReadVisibleRow(&table->SlotOf(g), key, GetActiveSnapshot())) return row;
     return std::nullopt;

@@ -35,8 +35,27 @@ EventRow EmptyRow() {
     return row;
 }
 
+bool IsRequired(Column column) {
+    switch (column) {
+        case Column::Key:
+        case Column::State:
+        case Column::Attempt:
+        case Column::FirstSeenAt:
+        case Column::ExpiresAt:
+        case Column::Failures:
+        case Column::Slot:
+        case Column::Handler:
+        case Column::EventId:
+            return true;
+        default:
+            return false;
+    }
+}
+
 ColumnMap MapColumns(TupleDesc desc, const char *relation_name) {
     ColumnMap map = {};
+    if (desc->natts != kColumnCount)
+        ereport(ERROR, (errcode(ERRCODE_WRONG_OBJECT_TYPE), errmsg("\"%s\" has not the columns of type idem_event", relation_name)));
     for (int i = 0; i < kColumnCount; i++) {
         for (int attribute = 0; attribute < desc->natts; attribute++) {
             Form_pg_attribute form = TupleDescAttr(desc, attribute);
@@ -61,14 +80,15 @@ EventRow ReadRow(TupleTableSlot *tuple, const ColumnMap &map) {
     return row;
 }
 
-void StoreRow(const EventRow &row, const ColumnMap &map, TupleTableSlot *tuple) {
-    ExecClearTuple(tuple);
-    memset(tuple->tts_isnull, true, tuple->tts_tupleDescriptor->natts * sizeof(bool));
+HeapTuple FormTuple(const EventRow &row, const ColumnMap &map, TupleDesc desc) {
+    Datum values[kColumnCount];
+    bool nulls[kColumnCount];
+    Assert(desc->natts == kColumnCount);
     for (int i = 0; i < kColumnCount; i++) {
-        tuple->tts_values[map.numbers[i] - 1] = row.values[i];
-        tuple->tts_isnull[map.numbers[i] - 1] = row.nulls[i];
+        values[map.numbers[i] - 1] = row.values[i];
+        nulls[map.numbers[i] - 1] = row.nulls[i];
     }
-    ExecStoreVirtualTuple(tuple);
+    return heap_form_tuple(desc, values, nulls);
 }
 
 Record RecordOfRow(const EventRow &row) {

@@ -55,6 +55,9 @@ struct ColumnMap {
     AttrNumber numbers[kColumnCount];
 };
 
+// Whether a column is NOT NULL in every dedup table.
+bool IsRequired(Column column);
+
 // Finds the columns by their names; raises 42809 if one is missing. Their types are the server's care: a partition has its
 // parent's, and the parent is OF idem_event.
 ColumnMap MapColumns(TupleDesc desc, const char *relation_name);
@@ -62,8 +65,8 @@ ColumnMap MapColumns(TupleDesc desc, const char *relation_name);
 // Reads all columns; the datums point into the tuple.
 EventRow ReadRow(TupleTableSlot *tuple, const ColumnMap &map);
 
-// Stores the row as a virtual tuple; the tuple points to the row's datums.
-void StoreRow(const EventRow &row, const ColumnMap &map, TupleTableSlot *tuple);
+// Makes a heap tuple of the row.
+HeapTuple FormTuple(const EventRow &row, const ColumnMap &map, TupleDesc desc);
 
 // What decides, out of the row's columns and back. A time equal to first_seen_at is stored as null.
 Record RecordOfRow(const EventRow &row);

@@ -28,6 +28,7 @@ void AddScalar(Hash *hash, const JsonbValue &value) {
 
 // The tokens of the value in the order in which jsonb keeps them, which depends on the keys only.
 void AddValue(Hash *hash, Jsonb *value) {
+    bool lone_scalar = JB_ROOT_IS_SCALAR(value);  // kept in an array of its own, which is not part of it
     JsonbIterator *iterator = JsonbIteratorInit(&value->root);
     JsonbValue token;
     JsonbIteratorToken kind;
@@ -35,7 +36,7 @@ void AddValue(Hash *hash, Jsonb *value) {
         bool holds_scalar = kind == WJB_KEY || kind == WJB_VALUE || kind == WJB_ELEM;
         if (holds_scalar)
             AddScalar(hash, token);
-        else
+        else if (!lone_scalar)
             hash->AddByte(kind == WJB_BEGIN_OBJECT ? '{' : kind == WJB_END_OBJECT ? '}' : kind == WJB_BEGIN_ARRAY ? '[' : ']');
     }
 }
@@ -43,7 +44,12 @@ void AddValue(Hash *hash, Jsonb *value) {
 // A path as the server's operator #> takes it.
 Datum KeysOf(Datum path) {
     char *written = TextDatumGetCString(path);
-    if (written[0] == '{') return OidInputFunctionCall(F_ARRAY_IN, written, TEXTOID, -1);
+    if (written[0] == '{') {
+        Datum keys = OidInputFunctionCall(F_ARRAY_IN, written, TEXTOID, -1);
+        if (array_contains_nulls(DatumGetArrayTypeP(keys)))
+            ereport(ERROR, (errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED), errmsg("a key in a path must not be null")));
+        return keys;
+    }
     return PointerGetDatum(construct_array(&path, 1, TEXTOID, -1, false, TYPALIGN_INT));
 }
 

@@ -8,7 +8,7 @@ namespace {
 
 // Columns of idem_registry and idem_control, as sql/idem.sql makes them.
 enum RegistryColumn { kRegistryDedup = 1, kRegistryMode, kRegistryHot, kRegistryCold, kRegistryUnresolved, kRegistryEnd };
-enum ControlColumn { kControlDedup = 1, kControlOldest, kControlCurrent, kControlOpenedAt, kControlEnd };
+enum ControlColumn { kControlDedup = 1, kControlSlots, kControlOldest, kControlCurrent, kControlOpenedAt, kControlEnd };
 
 // Calls use(tuple, descriptor) on the row of a dedup table as it is now, and returns whether there is one.
 template <class F>
@@ -75,6 +75,7 @@ bool ReadPolicy(Oid dedup, Policy *policy) {
 bool ReadRingPosition(Oid dedup, RingPosition *position) {
     Relation table = table_open(InstalledExtension().control, AccessShareLock);
     bool found = WithRowOf(dedup, table, [&](HeapTuple tuple, TupleDesc desc) {
+        position->slots = DatumGetInt16(ColumnOf(tuple, kControlSlots, desc));
         position->oldest = DatumGetInt64(ColumnOf(tuple, kControlOldest, desc));
         position->current = DatumGetInt64(ColumnOf(tuple, kControlCurrent, desc));
     });
@@ -84,6 +85,11 @@ bool ReadRingPosition(Oid dedup, RingPosition *position) {
 
 void Register(Oid dedup, const Policy &policy, RingPosition position) {
     const Extension &extension = InstalledExtension();
+
+    Policy registered;
+    if (ReadPolicy(dedup, &registered))
+        ereport(ERROR, (errcode(ERRCODE_DUPLICATE_OBJECT),
+                        errmsg("dedup table \"%s\" is registered already", get_rel_name(dedup))));
 
     Relation registry = table_open(extension.registry, RowExclusiveLock);
     ForgetDropped(registry);
@@ -100,6 +106,7 @@ void Register(Oid dedup, const Policy &policy, RingPosition position) {
     ForgetDropped(control);
     Datum place[kControlEnd - 1];
     place[kControlDedup - 1] = ObjectIdGetDatum(dedup);
+    place[kControlSlots - 1] = Int16GetDatum(static_cast<int16>(position.slots));
     place[kControlOldest - 1] = Int64GetDatum(position.oldest);
     place[kControlCurrent - 1] = Int64GetDatum(position.current);
     place[kControlOpenedAt - 1] = TimestampTzGetDatum(GetCurrentTimestamp());

@@ -13,6 +13,7 @@ struct Policy {
 
 // Generation n lives in slot n modulo the number of slots; oldest … current may hold live events.
 struct RingPosition {
+    int slots;
     int64_t oldest;
     int64_t current;
 };
@@ -22,7 +23,7 @@ bool ReadPolicy(Oid dedup, Policy *policy);
 bool ReadRingPosition(Oid dedup, RingPosition *position);
 
 // Registers a dedup table, and forgets the tables that were dropped. The caller has checked ownership: the registry is written
-// whatever privileges the user has on it. Raises 23505 if the table is registered.
+// whatever privileges the user has on it. Raises 42710 if the table is registered already.
 void Register(Oid dedup, const Policy &policy, RingPosition position);
 
 // Writes the ring's position and tells all sessions when the transaction commits. The caller holds the gate exclusively, and

@@ -17,7 +17,7 @@ DedupTable *LockRing(Oid dedup) {
     return OpenDedupTable(dedup);
 }
 
-RingPosition PositionOf(const DedupTable &table) { return {table.oldest_generation, table.current_generation}; }
+RingPosition PositionOf(const DedupTable &table) { return {table.slot_count, table.oldest_generation, table.current_generation}; }
 
 // Whether a row in the partition may still decide something. The caller's ShareLock keeps writers out.
 bool HasLiveRow(const Slot &slot, Relation partition) {
@@ -59,19 +59,21 @@ bool RetireOldest(Oid dedup) {
 }
 
 bool IsEmpty(const Slot &slot) {
-    Relation partition = table_open(slot.relation, AccessShareLock);
+    Relation partition = table_open(slot.relation, NoLock);
     bool empty = RelationGetNumberOfBlocks(partition) == 0;
-    table_close(partition, AccessShareLock);
+    table_close(partition, NoLock);
     return empty;
 }
 
-// Empties a slot that is not in the ring, so nobody but a reader of the table can be in it; false if one is.
+// Empties a slot that is not in the ring, so nobody but a reader of the table can be in it; false if one is, or the slot is in
+// the ring by now. The lock is the one that TRUNCATE takes.
 bool EmptySlot(Oid dedup, int64_t generation) {
     DedupTable *table = LockRing(dedup);
     const Slot &slot = table->SlotOf(generation);
-    bool in_ring = generation >= table->oldest_generation && generation <= table->current_generation;
-    if (in_ring || IsEmpty(slot)) return !in_ring;
+    for (int64_t g = table->oldest_generation; g <= table->current_generation; g++)
+        if (&table->SlotOf(g) == &slot) return false;
     if (!ConditionalLockRelationOid(slot.relation, AccessExclusiveLock)) return false;
+    if (IsEmpty(slot)) return true;
 
     char *name = quote_qualified_identifier(get_namespace_name(get_rel_namespace(slot.relation)), get_rel_name(slot.relation));
     int result = SPI_execute(psprintf("TRUNCATE TABLE ONLY %s", name), false, 0);

@@ -25,10 +25,10 @@ Found Take(const OpenedSlot &opened, TupleTableSlot *tuple, bool other) {
 // Calls use() on every tuple with the key that the snapshot shows until it returns false; returns how many index entries led
 // to none.
 template <class F>
-int ScanKey(const OpenedSlot &opened, Relation index, const Key &key, Snapshot snapshot, TupleTableSlot *tuple, F use) {
+int ScanKey(const OpenedSlot &opened, const Key &key, Snapshot snapshot, TupleTableSlot *tuple, F use) {
     ScanKeyData scan_key;
     ScanKeyInit(&scan_key, 1, BTEqualStrategyNumber, F_UUID_EQ, PointerGetDatum(&key));
-    IndexScanDesc scan = BeginIndexScan(opened.partition, index, snapshot, 1);
+    IndexScanDesc scan = BeginIndexScan(opened.partition, opened.key_index, snapshot, 1);
     index_rescan(scan, &scan_key, 1, nullptr, 0);
     int dead = 0;
     bool more = true;
@@ -52,12 +52,13 @@ bool DeletedByUs(HeapTupleHeader header) {
 // A scan copies a page's entries, then visits their tuples. If an update commits in between, the old version is dead by then
 // and the new one's entry was not copied: the row is live all the time and the scan finds nothing (pgsql-hackers, "[BUG?]
 // check_exclusion_or_unique_constraint false negative"). A snapshot scan can't miss it.
-bool WasMissed(const OpenedSlot &opened, Relation index, const Key &key, TupleTableSlot *tuple) {
+bool WasMissed(const OpenedSlot &opened, const Key &key, TupleTableSlot *tuple) {
     bool missed = false;
     Snapshot snapshot = RegisterSnapshot(GetLatestSnapshot());
-    ScanKey(opened, index, key, snapshot, tuple, [&](TupleTableSlot *row) {
+    // Shown by SnapshotAny and judged by hand, so that a serializable transaction doesn't count it as reading its neighbours.
+    ScanKey(opened, key, SnapshotAny, tuple, [&](TupleTableSlot *row) {
         // What this command has deleted itself is still in its snapshot.
-        missed = !DeletedByUs(HeaderOf(row));
+        missed = table_tuple_satisfies_snapshot(opened.partition, row, snapshot) && !DeletedByUs(HeaderOf(row));
         return !missed;
     });
     UnregisterSnapshot(snapshot);
@@ -91,18 +92,23 @@ void PrepareWriter(const OpenedSlot &opened, List *indexes) {
     MemoryContextSwitchTo(caller);
 }
 
-void CloseIndexes(const IndexWriter &writer, int count) {
-    for (int i = 0; i < count; i++) index_close(writer.result->ri_IndexRelationDescs[i], RowExclusiveLock);
+// Closes the first `count` indexes but the key's, which the slot closes.
+void CloseIndexes(const OpenedSlot &opened, int count, LOCKMODE lock) {
+    const IndexWriter &writer = opened.slot->writer;
+    for (int i = 0; i < count; i++) {
+        Relation index = writer.result->ri_IndexRelationDescs[i];
+        if (index != opened.key_index) index_close(index, lock);
+    }
     ResetPerTupleExprContext(writer.estate);
 }
 
 TupleTableSlot *TupleOf(const OpenedSlot &opened, EventRow *row) {
     row->Set(Column::Slot, Int16GetDatum(opened.slot->number));
-    TupleTableSlot *tuple = NewTuple(opened, &TTSOpsVirtual);
-    StoreRow(*row, opened.slot->columns, tuple);
+    TupleTableSlot *tuple = NewTuple(opened, &TTSOpsHeapTuple);
+    ExecStoreHeapTuple(FormTuple(*row, opened.slot->columns, opened.slot->desc), tuple, true);
     tuple->tts_tableOid = RelationGetRelid(opened.partition);
     const IndexWriter &writer = opened.slot->writer;
-    if (opened.partition->rd_att->constr != nullptr) ExecConstraints(writer.result, tuple, writer.estate);
+    if (opened.slot->constrained) ExecConstraints(writer.result, tuple, writer.estate);
     return tuple;
 }
 
@@ -111,13 +117,15 @@ void LetUsSee(const Found &found) {
     if (found.ours) CommandCounterIncrement();
 }
 
-// Locks a committed row without waiting, so that the update below does not wait either (heap_update always would).
-TM_Result TryLockRow(const OpenedSlot &opened, const Found &found) {
+// Locks a row without waiting, so that the change which follows does not wait either: heap_update always would, and heap_delete
+// takes our own lock for somebody else's.
+TM_Result TryLockRow(const OpenedSlot &opened, const Found &found, LockTupleMode mode) {
+    if (found.ours) return TM_Ok;
     TM_FailureData failure;
     ItemPointerData at = found.at;
     TupleTableSlot *tuple = NewTuple(opened, &TTSOpsBufferHeapTuple);
-    TM_Result result = table_tuple_lock(opened.partition, &at, InvalidSnapshot, tuple, GetCurrentCommandId(true),
-                                        LockTupleNoKeyExclusive, LockWaitSkip, 0, &failure);
+    TM_Result result = table_tuple_lock(opened.partition, &at, InvalidSnapshot, tuple, GetCurrentCommandId(true), mode,
+                                        LockWaitSkip, 0, &failure);
     ExecDropSingleTupleTableSlot(tuple);
     return result;
 }
@@ -141,12 +149,19 @@ Written WrittenOf(TM_Result result) {
 
 }  // namespace
 
-std::optional<OpenedSlot> TryOpenSlot(Slot *slot, LOCKMODE lock) {
-    if (!ConditionalLockRelationOid(slot->relation, lock)) return std::nullopt;
-    return OpenedSlot{slot, table_open(slot->relation, NoLock), lock, false};
+Oid TryOpenSlot(Slot *slot, LOCKMODE lock, OpenedSlot *opened) {
+    if (!ConditionalLockRelationOid(slot->relation, lock)) return slot->relation;
+    Relation partition = table_open(slot->relation, NoLock);
+    Oid key_index = PrimaryKeyIndex(partition);
+    if (!ConditionalLockRelationOid(key_index, lock)) {
+        table_close(partition, lock);
+        return key_index;
+    }
+    *opened = {slot, lock, partition, index_open(key_index, NoLock), false};
+    return InvalidOid;
 }
 
-Oid TryOpenIndexes(OpenedSlot *opened) {
+Oid TryOpenForWriting(OpenedSlot *opened) {
     IndexWriter &writer = opened->slot->writer;
     List *indexes = RelationGetIndexList(opened->partition);
     if (!WriterFits(writer, indexes)) PrepareWriter(*opened, indexes);
@@ -154,11 +169,14 @@ Oid TryOpenIndexes(OpenedSlot *opened) {
     writer.result->ri_RelationDesc = opened->partition;
 
     for (int i = 0; i < writer.count; i++) {
-        if (!ConditionalLockRelationOid(writer.indexes[i], RowExclusiveLock)) {
-            CloseIndexes(writer, i);
-            return writer.indexes[i];
+        Relation index = opened->key_index;
+        if (writer.indexes[i] != RelationGetRelid(index)) {
+            if (!ConditionalLockRelationOid(writer.indexes[i], opened->lock)) {
+                CloseIndexes(*opened, i, opened->lock);
+                return writer.indexes[i];
+            }
+            index = index_open(writer.indexes[i], NoLock);
         }
-        Relation index = index_open(writer.indexes[i], NoLock);
         writer.result->ri_IndexRelationDescs[i] = index;
         IndexInfo *&info = writer.result->ri_IndexRelationInfo[i];
         if (info == nullptr || info->ii_ReadyForInserts != index->rd_index->indisready) {
@@ -167,31 +185,26 @@ Oid TryOpenIndexes(OpenedSlot *opened) {
             MemoryContextSwitchTo(caller);
         }
     }
-    opened->indexes_open = true;
+    opened->writable = true;
     return InvalidOid;
 }
 
 void CloseSlot(const OpenedSlot &opened, bool wrote) {
-    if (opened.indexes_open) CloseIndexes(opened.slot->writer, opened.slot->writer.count);
-    table_close(opened.partition, wrote ? NoLock : opened.lock);
+    LOCKMODE let_go = wrote ? NoLock : opened.lock;
+    if (opened.writable) CloseIndexes(opened, opened.slot->writer.count, let_go);
+    index_close(opened.key_index, let_go);
+    table_close(opened.partition, let_go);
 }
 
 LookUp LookForKey(const OpenedSlot &opened, const Key &key, bool thorough) {
     LookUp look = {};
-    Oid index_id = PrimaryKeyIndex(opened.partition);
-    if (!ConditionalLockRelationOid(index_id, AccessShareLock)) {
-        look.look = Look::Locked;
-        look.locked = index_id;
-        return look;
-    }
-    Relation index = index_open(index_id, NoLock);
     TupleTableSlot *tuple = NewTuple(opened, &TTSOpsBufferHeapTuple);
     SnapshotData dirty;
     InitDirtySnapshot(dirty);
 
     for (bool again = true; again;) {
         CHECK_FOR_INTERRUPTS();
-        int dead = ScanKey(opened, index, key, &dirty, tuple, [&](TupleTableSlot *row) {
+        int dead = ScanKey(opened, key, &dirty, tuple, [&](TupleTableSlot *row) {
             if (TransactionIdIsValid(dirty.xmin) && dirty.speculativeToken != 0) {
                 look.look = Look::Inserting;
                 look.inserter = dirty.xmin;
@@ -202,11 +215,10 @@ LookUp LookForKey(const OpenedSlot &opened, const Key &key, bool thorough) {
             look.found = Take(opened, row, TransactionIdIsValid(dirty.xmin) || TransactionIdIsValid(dirty.xmax));
             return false;
         });
-        again = look.look == Look::Nothing && (dead > 0 || thorough) && WasMissed(opened, index, key, tuple);
+        again = look.look == Look::Nothing && (dead > 0 || thorough) && WasMissed(opened, key, tuple);
     }
 
     if (look.look != Look::Row) ExecDropSingleTupleTableSlot(tuple);
-    index_close(index, AccessShareLock);
     return look;
 }
 
@@ -221,15 +233,15 @@ std::optional<Found> ReadOwnRow(const OpenedSlot &opened, const ItemPointerData 
 }
 
 std::optional<EventRow> ReadVisibleRow(Slot *slot, const Key &key, Snapshot snapshot) {
-    OpenedSlot opened = {slot, table_open(slot->relation, AccessShareLock), AccessShareLock, false};
-    Relation index = index_open(PrimaryKeyIndex(opened.partition), AccessShareLock);
+    Relation partition = table_open(slot->relation, AccessShareLock);
+    Relation index = index_open(PrimaryKeyIndex(partition), AccessShareLock);
+    OpenedSlot opened = {slot, AccessShareLock, partition, index, false};
     TupleTableSlot *tuple = NewTuple(opened, &TTSOpsBufferHeapTuple);
     std::optional<EventRow> row;
-    ScanKey(opened, index, key, snapshot, tuple, [&](TupleTableSlot *) {
+    ScanKey(opened, key, snapshot, tuple, [&](TupleTableSlot *) {
         row = Take(opened, tuple, false).row;
         return false;
     });
-    index_close(index, AccessShareLock);
     CloseSlot(opened, false);
     return row;
 }
@@ -266,7 +278,7 @@ Written UpdateRow(const OpenedSlot &opened, const Found &found, EventRow *row, I
     const IndexWriter &writer = opened.slot->writer;
     CheckCmdReplicaIdentity(opened.partition, CMD_UPDATE);
     LetUsSee(found);
-    TM_Result result = found.ours ? TM_Ok : TryLockRow(opened, found);
+    TM_Result result = TryLockRow(opened, found, LockTupleNoKeyExclusive);
     if (result == TM_Ok) {
         TupleTableSlot *tuple = TupleOf(opened, row);
         ItemPointerData place = found.at;
@@ -286,10 +298,14 @@ Written UpdateRow(const OpenedSlot &opened, const Found &found, EventRow *row, I
 Written DeleteRow(const OpenedSlot &opened, const Found &found) {
     CheckCmdReplicaIdentity(opened.partition, CMD_DELETE);
     LetUsSee(found);
-    ItemPointerData place = found.at;
-    TM_FailureData failure;
-    return WrittenOf(table_tuple_delete(opened.partition, &place, GetCurrentCommandId(true), InvalidSnapshot,
-                                        InvalidSnapshot, false, &failure, false));
+    TM_Result result = TryLockRow(opened, found, LockTupleExclusive);
+    if (result == TM_Ok) {
+        ItemPointerData place = found.at;
+        TM_FailureData failure;
+        result = table_tuple_delete(opened.partition, &place, GetCurrentCommandId(true), InvalidSnapshot, InvalidSnapshot,
+                                    true, &failure, false);
+    }
+    return WrittenOf(result);
 }
 
 }  // namespace idem

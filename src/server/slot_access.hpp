@@ -11,21 +11,21 @@
 
 namespace idem {
 
-// A slot opened for one call.
+// A slot opened for one call, with the index of its primary key.
 struct OpenedSlot {
     Slot *slot;
+    LOCKMODE lock;  // of partition and indexes
     Relation partition;
-    LOCKMODE lock;
-    bool indexes_open;  // for writing
+    Relation key_index;
+    bool writable;  // the other indexes are open too
 };
 
-// Opens without waiting; nothing if somebody holds a lock that conflicts.
-std::optional<OpenedSlot> TryOpenSlot(Slot *slot, LOCKMODE lock);
+// Each opens without waiting. On success they return InvalidOid; else nothing is left open, and the relation returned is one
+// that somebody has locked.
+Oid TryOpenSlot(Slot *slot, LOCKMODE lock, OpenedSlot *opened);
+Oid TryOpenForWriting(OpenedSlot *opened);
 
-// Opens the indexes too, which a write needs; InvalidOid, or the one that somebody has locked.
-Oid TryOpenIndexes(OpenedSlot *opened);
-
-// Closes; the partition's lock is kept until the transaction ends where something was written.
+// Closes. Where something was written, the locks stay until the transaction ends.
 void CloseSlot(const OpenedSlot &opened, bool wrote);
 
 // The row with a key as it is right now, committed or not.
@@ -40,7 +40,6 @@ enum class Look : uint8_t {
     Nothing,
     Row,
     Inserting,  // another transaction inserts it this very moment; wait for `token`, then look again
-    Locked,     // the index is locked; wait for it, then look again
 };
 
 struct LookUp {
@@ -48,7 +47,6 @@ struct LookUp {
     Found found;
     TransactionId inserter;
     uint32 token;
-    Oid locked;
 };
 
 // Looks for the key. `thorough`: Nothing is certain even beside an update of the row (it costs a second look); without it
@@ -71,10 +69,10 @@ enum class Written : uint8_t {
     Held,      // another transaction holds or changes the row
 };
 
-// Inserts, unless the key is there; sets `at` to where the row stands. The indexes must be open.
+// Inserts, unless the key is there; sets `at` to where the row stands. The slot must be open for writing.
 Written InsertRow(const OpenedSlot &opened, EventRow *row, ItemPointerData *at);
 
-// Writes `row` over the one found. The indexes must be open.
+// Writes `row` over the one found. The slot must be open for writing.
 Written UpdateRow(const OpenedSlot &opened, const Found &found, EventRow *row, ItemPointerData *at);
 
 // Deletes the row found.
