@@ -173,6 +173,7 @@ Datum idem_rotate(PG_FUNCTION_ARGS) {
 Datum idem_acquire(PG_FUNCTION_ARGS) {
     EventCall call = WritingCall(fcinfo, Action::Acquire, "idem_acquire()");
     call.fingerprint = FingerprintArgument(fcinfo, 4);
+    if (!PG_ARGISNULL(5)) call.occurred_at = PG_GETARG_TIMESTAMPTZ(5);
     call.payload = JsonbArgument(fcinfo, 6);
     call.owner = NonEmptyTextArgument(fcinfo, 7, "owner", kMostOwnerBytes);
     call.wait = PauseArgument(fcinfo, 8, "wait");
@@ -183,6 +184,7 @@ Datum idem_acquire(PG_FUNCTION_ARGS) {
 Datum idem_accept(PG_FUNCTION_ARGS) {
     EventCall call = WritingCall(fcinfo, Action::Accept, "idem_accept()");
     call.fingerprint = FingerprintArgument(fcinfo, 4);
+    if (!PG_ARGISNULL(5)) call.occurred_at = PG_GETARG_TIMESTAMPTZ(5);
     call.result = ResultArgument(fcinfo, 6);
     PG_RETURN_DATUM(ClaimOf(Perform(call)));
 }
@@ -201,6 +203,7 @@ Datum idem_release(PG_FUNCTION_ARGS) {
     EventCall call = WritingCall(fcinfo, failed ? Action::Fail : Action::GiveBack, "idem_release()");
     call.error = TextArgument(fcinfo, 4, "error", kMostErrorBytes);
     call.attempt = AttemptArgument(fcinfo, 5);
+    call.retry_after = PauseArgument(fcinfo, 6, "retry_after");
     PG_RETURN_DATUM(ClaimOf(Perform(call)));
 }
 

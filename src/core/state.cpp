@@ -12,6 +12,9 @@ constexpr Micros kOpenTransactionRetry = kSecond;
 // settling writes it anew, so that the window still counts from settling.
 Micros Unnoticed(Micros cold_window) { return cold_window / 100; }
 
+// How far a sender's clock may be off before an event is taken for older or younger than it is.
+Micros ClockMargin(Micros cold_window) { return std::min(3600 * kSecond, cold_window / 10); }
+
 bool Expired(const Record &record, Micros now) { return record.expires_at <= now; }
 
 bool Due(const Record &record, Micros now) { return record.claimable_at <= now; }
@@ -19,6 +22,12 @@ bool Due(const Record &record, Micros now) { return record.claimable_at <= now; 
 // Not there, or committed and forgotten. What was never committed can't be forgotten.
 bool Absent(const Sighting &seen, Micros now) {
     return !seen.found || (seen.holder == Holder::Nobody && Expired(seen.record, now));
+}
+
+// So old that it may have been settled and forgotten: nobody can tell.
+bool Stale(const Request &request, Micros now) {
+    Micros cold = request.windows.cold;
+    return request.has_occurred_at && request.occurred_at < now - (cold - ClockMargin(cold));
 }
 
 Decision Keep(Outcome outcome, const Record &record, Micros retry_after) {
@@ -84,7 +93,10 @@ Micros RetryAfter(const Record &record, Outcome outcome, Micros now) {
 Decision DecideAcquire(const Request &request, const Sighting &seen, Micros now) {
     const Record &record = seen.record;
 
-    if (Absent(seen, now)) return Write(seen, Outcome::Acquired, FirstClaim(request, seen, now), kForever);
+    if (Absent(seen, now)) {
+        if (Stale(request, now)) return Keep(Outcome::Stale, Record{}, kForever);
+        return Write(seen, Outcome::Acquired, FirstClaim(request, seen, now), kForever);
+    }
     if (seen.holder == Holder::Other) return Keep(Outcome::Busy, record, kOpenTransactionRetry);
     if (seen.fingerprint == FingerprintMatch::Different) return Keep(Outcome::Conflict, record, kForever);
 
@@ -111,22 +123,22 @@ Record Committed(const Request &request, const Record &before, Micros now) {
     return record;
 }
 
-// The record once its claim is failed or given back; either way it may be claimed again at once.
+// The record once its claim is failed or given back.
 Record Released(const Request &request, const Record &before, Micros now) {
     Record record = before;
     bool fails = request.action == Action::Fail;
     record.state = fails ? State::Failed : State::Pending;
     if (fails) record.failures++;
-    record.claimable_at = now;
+    record.claimable_at = now + request.retry_after;
     record.settled_at = 0;
-    record.expires_at = now + request.windows.unresolved;
+    record.expires_at = record.claimable_at + request.windows.unresolved;
     return record;
 }
 
 Decision Settle(const Request &request, const Sighting &seen, Micros now) {
     const Record &record = seen.record;
     if (request.action != Action::Commit)
-        return Write(seen, Outcome::Backoff, Released(request, record, now), 0);
+        return Write(seen, Outcome::Backoff, Released(request, record, now), request.retry_after);
 
     bool stands_already = record.state == State::Done && !request.has_result && !request.has_cold_window &&
                           now - record.claimed_at <= Unnoticed(request.windows.cold);
@@ -165,11 +177,12 @@ Decision RecordFailure(const Request &request, const Sighting &seen, Micros now)
 
     if (Absent(seen, now)) {
         if (!fails) return Keep(Outcome::Backoff, record, 0);
-        return Write(seen, Outcome::Backoff, Released(request, FirstClaim(request, seen, now), now), 0);
+        return Write(seen, Outcome::Backoff, Released(request, FirstClaim(request, seen, now), now),
+                     request.retry_after);
     }
     if (seen.holder == Holder::Other) return Keep(Outcome::Busy, record, kOpenTransactionRetry);
     if (fails && record.state == State::Failed && Due(record, now))
-        return Write(seen, Outcome::Backoff, Released(request, NextClaim(request, seen, now), now), 0);
+        return Write(seen, Outcome::Backoff, Released(request, NextClaim(request, seen, now), now), request.retry_after);
 
     Outcome outcome = Standing(record, now);
     if (outcome == Outcome::Acquired) outcome = Outcome::Backoff;  // due, but not claimed by this call

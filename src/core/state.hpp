@@ -76,6 +76,9 @@ struct Request {
     int32_t attempt;        // what the holder says; 0 = not given
     bool has_result;        // Commit stores a result
     bool has_cold_window;   // Commit brings a cold window of its own
+    bool has_occurred_at;   // a claim says when the event happened
+    Micros occurred_at;     // by the sender's clock
+    Micros retry_after;     // Fail, GiveBack: how long nobody may claim it; 0 = at once
     Windows windows;
 };
 

@@ -81,6 +81,9 @@ Request RequestOf(const DedupTable &table, const EventCall &call) {
     request.attempt = call.attempt;
     request.has_result = call.result != nullptr;
     request.has_cold_window = call.cold_window != 0;
+    request.has_occurred_at = call.occurred_at.has_value();
+    request.occurred_at = call.occurred_at.value_or(0);
+    request.retry_after = call.retry_after;
     request.windows = table.windows;
     if (call.hot_window != 0) request.windows.hot = call.hot_window;
     if (call.cold_window != 0) request.windows.cold = call.cold_window;
@@ -293,9 +296,10 @@ struct Attempt {
         return true;
     }
 
-    EventAnswer Answer(const Decision &decision, bool known) const {
+    EventAnswer Answer(const Decision &decision, bool known, bool wrote) const {
         EventAnswer answer = {decision, known, place && place->found.ours, nullptr, nullptr};
-        if (!known || !place) return answer;
+        if (wrote && !Claims(call)) answer.error = call.error;
+        if (wrote || !known || !place) return answer;
         const EventRow &row = place->found.row;
         if (decision.outcome == Outcome::Duplicate && Claims(call)) answer.result = JsonbOf(row, Column::Result);
         if (decision.outcome == Outcome::Backoff || decision.outcome == Outcome::Dead)
@@ -330,7 +334,7 @@ struct Attempt {
         }
         Track(call, table, decision, at, wrote);
         end.end = Try::Answered;
-        end.answer = Answer(decision, wrote || seen.holder != Holder::Other);
+        end.answer = Answer(decision, wrote || seen.holder != Holder::Other, wrote);
         return wrote;
     }
 

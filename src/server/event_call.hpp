@@ -18,6 +18,8 @@ struct EventCall {
     Micros hot_window = 0;   // 0 = the table's
     Micros cold_window = 0;  // 0 = the table's
     Micros wait = 0;         // how long to wait for a busy event
+    Micros retry_after = 0;  // of a release
+    std::optional<Micros> occurred_at;
     bytea *fingerprint = nullptr;
     text *owner = nullptr;
     Jsonb *payload = nullptr;
