@@ -221,7 +221,7 @@ CREATE FUNCTION idem_lookup(
     handler     text,
     event_id    text,
     batch       text DEFAULT NULL)
-RETURNS idem_event LANGUAGE C STABLE PARALLEL SAFE AS 'MODULE_PATHNAME', 'idem_lookup';
+RETURNS idem_event LANGUAGE C STABLE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'idem_lookup';
 COMMENT ON FUNCTION idem_lookup(regclass, text, text, text) IS
     'the remembered event, expired or not, or null';
 
