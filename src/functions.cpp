@@ -52,10 +52,12 @@ Jsonb *JsonbArgument(FunctionCallInfo fcinfo, int number) {
 Jsonb *ResultArgument(FunctionCallInfo fcinfo, int number) {
     Jsonb *result = JsonbArgument(fcinfo, number);
     if (result != nullptr && VARSIZE(result) > static_cast<Size>(max_result_size_kb) * 1024)
-        ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("result is too large"),
-                        errdetail("It has %zu bytes; at most %d kB are allowed.", static_cast<size_t>(VARSIZE(result)),
-                                  max_result_size_kb),
-                        errhint("Store what a duplicate has to answer, not the whole outcome; or raise idem.max_result_size.")));
+        ereport(
+            ERROR,
+            (errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("result is too large"),
+             errdetail("It has %zu bytes; at most %d kB are allowed.", static_cast<size_t>(VARSIZE(result)),
+                       max_result_size_kb),
+             errhint("Store what a duplicate has to answer, not the whole outcome; or raise idem.max_result_size.")));
     return result;
 }
 
@@ -110,7 +112,8 @@ Policy PolicyArguments(FunctionCallInfo fcinfo, int hot, int cold, int mode) {
     policy.windows.unresolved = kUnresolvedWindow;
     policy.transaction_mode = TransactionModeOf(ViewOf(PG_GETARG_TEXT_PP(mode)));
     if (policy.windows.hot >= policy.windows.cold)
-        ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("hot_window must be shorter than cold_window")));
+        ereport(ERROR,
+                (errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("hot_window must be shorter than cold_window")));
     return policy;
 }
 
@@ -159,9 +162,9 @@ Datum idem_rotate(PG_FUNCTION_ARGS) {
     bool atomic = fcinfo->context == nullptr || !IsA(fcinfo->context, CallContext) ||
                   reinterpret_cast<CallContext *>(fcinfo->context)->atomic;
     if (atomic)
-        ereport(ERROR, (errcode(ERRCODE_ACTIVE_SQL_TRANSACTION),
-                        errmsg("idem_rotate cannot run inside a transaction block"),
-                        errdetail("It commits after each step.")));
+        ereport(ERROR,
+                (errcode(ERRCODE_ACTIVE_SQL_TRANSACTION), errmsg("idem_rotate cannot run inside a transaction block"),
+                 errdetail("It commits after each step.")));
     PreventCommandIfReadOnly("idem_rotate()");
     CheckOwner(PG_GETARG_OID(0));
     SPI_connect_ext(SPI_OPT_NONATOMIC);
@@ -240,14 +243,17 @@ Datum idem_business_key(PG_FUNCTION_ARGS) {
     bool *nulls = nullptr;
     int count = 0;
     deconstruct_array(PG_GETARG_ARRAYTYPE_P(0), TEXTOID, -1, false, TYPALIGN_INT, &values, &nulls, &count);
-    if (count == 0) ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("at least one part must be given")));
+    if (count == 0)
+        ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("at least one part must be given")));
     auto *parts = static_cast<std::string_view *>(palloc(count * sizeof(std::string_view)));
     for (int i = 0; i < count; i++) {
         if (nulls[i])
-            ereport(ERROR, (errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED), errmsg("part %d of the key must not be null", i + 1)));
+            ereport(ERROR,
+                    (errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED), errmsg("part %d of the key must not be null", i + 1)));
         parts[i] = ViewOf(DatumGetTextPP(values[i]));
         if (parts[i].empty())
-            ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("part %d of the key must not be empty", i + 1)));
+            ereport(ERROR,
+                    (errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("part %d of the key must not be empty", i + 1)));
     }
     std::span<const std::string_view> all(parts, count);
     size_t size = BusinessKeySize(all);

@@ -1,7 +1,7 @@
 // Fingerprints: what must not differ between two deliveries of one event, as 17 bytes.
 //
-// The first byte names the way it was made. Two fingerprints made in different ways say nothing about each other, so a later
-// release may add a way without calling an honest redelivery a conflict.
+// The first byte names the way it was made. Two fingerprints made in different ways say nothing about each other, so a
+// later release may add a way without calling an honest redelivery a conflict.
 #pragma once
 
 #include <cstdint>

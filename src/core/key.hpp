@@ -14,8 +14,8 @@ struct Key {
     uint8_t bytes[16];
 };
 
-// BLAKE2b-128 over handler, event_id and, where there is one, batch (empty = none), each behind its length as four bytes,
-// big-endian. The parts are UTF-8; libsodium must be initialised.
+// BLAKE2b-128 over handler, event_id and, where there is one, batch (empty = none), each behind its length as four
+// bytes, big-endian. The parts are UTF-8; libsodium must be initialised.
 Key MakeKey(std::string_view handler, std::string_view event_id, std::string_view batch);
 
 // Bytes which ComposeBusinessKey writes for these parts.

@@ -8,8 +8,8 @@ namespace {
 // Nobody can tell when another transaction ends; a second is what senders wait anyway.
 constexpr Micros kOpenTransactionRetry = kSecond;
 
-// In transaction mode a record says "done" since its claim. When the work took longer than this part of the cold window,
-// settling writes it anew, so that the window still counts from settling.
+// In transaction mode a record says "done" since its claim. When the work took longer than this part of the cold
+// window, settling writes it anew, so that the window still counts from settling.
 Micros Unnoticed(Micros cold_window) { return cold_window / 100; }
 
 // How far a sender's clock may be off before an event is taken for older or younger than it is.
@@ -34,15 +34,14 @@ Decision Keep(Outcome outcome, const Record &record, Micros retry_after) {
     return {Effect::Keep, Fault::None, outcome, record, retry_after};
 }
 
-Decision Refuse(Fault fault, const Record &record) {
-    return {Effect::Refuse, fault, Outcome::Busy, record, kForever};
-}
+Decision Refuse(Fault fault, const Record &record) { return {Effect::Refuse, fault, Outcome::Busy, record, kForever}; }
 
 Decision Write(const Sighting &seen, Outcome outcome, const Record &record, Micros retry_after) {
     return {seen.found ? Effect::Update : Effect::Insert, Fault::None, outcome, record, retry_after};
 }
 
-// The first claim on an event, new or forgotten. A forgotten record's attempts go on, as long as there is one to be seen.
+// The first claim on an event, new or forgotten. A forgotten record's attempts go on, as long as there is one to be
+// seen.
 Record FirstClaim(const Request &request, const Sighting &seen, Micros now) {
     Record record = {};
     record.attempt = seen.found ? seen.record.attempt + 1 : 1;
@@ -182,7 +181,8 @@ Decision RecordFailure(const Request &request, const Sighting &seen, Micros now)
     }
     if (seen.holder == Holder::Other) return Keep(Outcome::Busy, record, kOpenTransactionRetry);
     if (fails && record.state == State::Failed && Due(record, now))
-        return Write(seen, Outcome::Backoff, Released(request, NextClaim(request, seen, now), now), request.retry_after);
+        return Write(seen, Outcome::Backoff, Released(request, NextClaim(request, seen, now), now),
+                     request.retry_after);
 
     Outcome outcome = Standing(record, now);
     if (outcome == Outcome::Acquired) outcome = Outcome::Backoff;  // due, but not claimed by this call
@@ -195,7 +195,8 @@ Decision DecideSettle(const Request &request, const Sighting &seen, Micros now) 
     bool ours = seen.found && (seen.holder == Holder::OursOpen || seen.holder == Holder::OursSettled);
 
     if (request.attempt == 0 && !ours) {
-        if (request.action == Action::Fail || request.action == Action::GiveBack) return RecordFailure(request, seen, now);
+        if (request.action == Action::Fail || request.action == Action::GiveBack)
+            return RecordFailure(request, seen, now);
         return Refuse(Absent(seen, now) ? Fault::NoSuchClaim : Fault::AttemptMissing, record);
     }
     if (!seen.found) return Refuse(Fault::NoSuchClaim, record);
@@ -204,11 +205,9 @@ Decision DecideSettle(const Request &request, const Sighting &seen, Micros now) 
     if (request.attempt != 0 && request.attempt < record.attempt) return Refuse(Fault::LeaseLost, record);
 
     // A claim that ran out however long ago is still its holder's, as long as nobody took it over.
-    bool open = seen.holder == Holder::OursOpen ||
-                (seen.holder == Holder::Nobody && record.state == State::Processing);
+    bool open = seen.holder == Holder::OursOpen || (seen.holder == Holder::Nobody && record.state == State::Processing);
     if (!open && Absent(seen, now)) return Refuse(Fault::NoSuchClaim, record);
-    if (request.action == Action::Extend)
-        return open ? Extend(request, seen, now) : Refuse(Fault::NoSuchClaim, record);
+    if (request.action == Action::Extend) return open ? Extend(request, seen, now) : Refuse(Fault::NoSuchClaim, record);
     return open ? Settle(request, seen, now) : SettleAgain(request, seen, now);
 }
 

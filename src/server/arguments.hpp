@@ -17,8 +17,8 @@ struct Identity {
 
 std::string_view ViewOf(const text *value);
 
-// Server text as UTF-8, of which keys and fingerprints are made, so that an event keeps them in a database of another encoding.
-// Raises 22021 or 22P05 for what has no such form.
+// Server text as UTF-8, of which keys and fingerprints are made, so that an event keeps them in a database of another
+// encoding. Raises 22021 or 22P05 for what has no such form.
 std::string_view Utf8(std::string_view bytes);
 
 // Raises 22004 with the argument's name if it is null.

@@ -17,9 +17,10 @@ void CheckName(const RangeVar *name, Oid schema, int generations) {
                         errdetail("It has to outlive the session to recognize a second delivery.")));
     char *longest = psprintf("%s_g%d", name->relname, generations - 1);
     if (strlen(longest) >= NAMEDATALEN)
-        ereport(ERROR, (errcode(ERRCODE_NAME_TOO_LONG), errmsg("name \"%s\" is too long for a dedup table", name->relname),
-                        errdetail("Its partitions have names such as \"%s\", and a name has at most %d bytes.", longest,
-                                  NAMEDATALEN - 1)));
+        ereport(ERROR,
+                (errcode(ERRCODE_NAME_TOO_LONG), errmsg("name \"%s\" is too long for a dedup table", name->relname),
+                 errdetail("Its partitions have names such as \"%s\", and a name has at most %d bytes.", longest,
+                           NAMEDATALEN - 1)));
 }
 
 // Which slot of an unregistered table was current: the one with the latest claim.
@@ -47,12 +48,13 @@ Oid CreateDedupTable(text *name_text, const Policy &policy, int generations, boo
     char *type = quote_qualified_identifier(get_namespace_name(InstalledExtension().schema), "idem_event");
 
     SPI_connect();
-    Execute(psprintf("CREATE TABLE %s OF %s ("
-                     "key WITH OPTIONS NOT NULL, state WITH OPTIONS NOT NULL, attempt WITH OPTIONS NOT NULL, "
-                     "first_seen_at WITH OPTIONS NOT NULL, expires_at WITH OPTIONS NOT NULL, "
-                     "failures WITH OPTIONS NOT NULL, slot WITH OPTIONS NOT NULL, handler WITH OPTIONS NOT NULL, "
-                     "event_id WITH OPTIONS NOT NULL) PARTITION BY LIST (slot)",
-                     table, type));
+    Execute(
+        psprintf("CREATE TABLE %s OF %s ("
+                 "key WITH OPTIONS NOT NULL, state WITH OPTIONS NOT NULL, attempt WITH OPTIONS NOT NULL, "
+                 "first_seen_at WITH OPTIONS NOT NULL, expires_at WITH OPTIONS NOT NULL, "
+                 "failures WITH OPTIONS NOT NULL, slot WITH OPTIONS NOT NULL, handler WITH OPTIONS NOT NULL, "
+                 "event_id WITH OPTIONS NOT NULL) PARTITION BY LIST (slot)",
+                 table, type));
     for (int slot = 0; slot < generations; slot++) {
         char *partition = quote_qualified_identifier(schema_name, psprintf("%s_g%d", name->relname, slot));
         Execute(psprintf("CREATE %s TABLE %s PARTITION OF %s (PRIMARY KEY (key)) FOR VALUES IN (%d)",

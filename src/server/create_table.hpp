@@ -6,8 +6,9 @@
 
 namespace idem {
 
-// Creates a dedup table with its partitions as the current user, and registers it. `name` is as a user writes it: schema-qualified
-// or not, quoted or not. Raises 42622 if it is too long for its partitions, and what CREATE TABLE raises.
+// Creates a dedup table with its partitions as the current user, and registers it. `name` is as a user writes it:
+// schema-qualified or not, quoted or not. Raises 42622 if it is too long for its partitions, and what CREATE TABLE
+// raises.
 Oid CreateDedupTable(text *name, const Policy &policy, int generations, bool unlogged);
 
 // Registers a dedup table that is there already; all its slots are in the ring. The caller has checked ownership.

@@ -59,8 +59,8 @@ bool IsUniqueOnKey(Relation index, AttrNumber key_column) {
            index->rd_rel->relam == BTREE_AM_OID;
 }
 
-// The primary key on (key) decides who was first, so no other constraint may refuse a row. (REINDEX CONCURRENTLY makes a second
-// index like the primary key for a while.)
+// The primary key on (key) decides who was first, so no other constraint may refuse a row. (REINDEX CONCURRENTLY makes
+// a second index like the primary key for a while.)
 void CheckIndexes(const char *name, Relation partition, AttrNumber key_column) {
     const char *part = RelationGetRelationName(partition);
     List *indexes = RelationGetIndexList(partition);
@@ -81,7 +81,8 @@ void CheckIndexes(const char *name, Relation partition, AttrNumber key_column) {
     list_free(indexes);
 }
 
-// Calls use(number, partition) on each slot's open partition, in the order of their numbers; returns how many there are.
+// Calls use(number, partition) on each slot's open partition, in the order of their numbers; returns how many there
+// are.
 template <class F>
 int ForEachSlot(const char *name, Relation table, F use) {
     PartitionKey key = RelationGetPartitionKey(table);
@@ -93,7 +94,8 @@ int ForEachSlot(const char *name, Relation table, F use) {
     PartitionBoundInfo bounds = partitions->boundinfo;
     if (partitions->detached_exist) OutOfOrder(name, "A partition is being detached.");
     if (bounds == nullptr || partitions->nparts < kFewestSlots || partitions->nparts > kMostSlots)
-        OutOfOrder(name, psprintf("It has %d partitions; %d to %d are allowed.", partitions->nparts, kFewestSlots, kMostSlots));
+        OutOfOrder(name, psprintf("It has %d partitions; %d to %d are allowed.", partitions->nparts, kFewestSlots,
+                                  kMostSlots));
     if (bounds->null_index >= 0 || bounds->default_index >= 0 || bounds->ndatums != partitions->nparts)
         OutOfOrder(name, "Its partitions must hold one value of \"slot\" each.");
 
@@ -102,7 +104,8 @@ int ForEachSlot(const char *name, Relation table, F use) {
             OutOfOrder(name, psprintf("It has no partition for slot %d.", number));
         Relation partition = table_open(partitions->oids[bounds->indexes[number]], AccessShareLock);
         if (partition->rd_rel->relkind != RELKIND_RELATION || partition->rd_rel->relam != HEAP_TABLE_AM_OID)
-            OutOfOrder(name, psprintf("Partition \"%s\" is not an ordinary table.", RelationGetRelationName(partition)));
+            OutOfOrder(name,
+                       psprintf("Partition \"%s\" is not an ordinary table.", RelationGetRelationName(partition)));
         CheckNothingPassedBy(name, partition);
         use(number, partition);
         table_close(partition, AccessShareLock);
@@ -159,7 +162,8 @@ DedupTable *Load(Oid relation_id) {
                         errhint("If it was restored without its registration, use idem_attach_table.")));
     // The slot of a generation depends on their number, so a partition more or less would hide events.
     if (position.slots != table->slot_count)
-        OutOfOrder(table->name, psprintf("It has %d partitions, but was registered with %d.", table->slot_count, position.slots));
+        OutOfOrder(table->name,
+                   psprintf("It has %d partitions, but was registered with %d.", table->slot_count, position.slots));
     table->transaction_mode = policy.transaction_mode;
     table->windows = policy.windows;
     table->oldest_generation = position.oldest;

@@ -1,8 +1,8 @@
 // A dedup table as its callers need it: checked, resolved and remembered until the server says that something changed.
 //
-// Loading costs a dozen catalog look-ups, a call must not; so each session keeps what it loaded, and the server's relation
-// cache invalidation (inval.c) says when that is out of date. A turn of the ring sends one for the table, so the position of
-// the ring can be trusted by whoever finds `current` true while holding the gate (docs/storage.md).
+// Loading costs a dozen catalog look-ups, a call must not; so each session keeps what it loaded, and the server's
+// relation cache invalidation (inval.c) says when that is out of date. A turn of the ring sends one for the table, so
+// the position of the ring can be trusted by whoever finds `current` true while holding the gate (docs/storage.md).
 #pragma once
 
 #include "core/state.hpp"
@@ -27,7 +27,7 @@ struct Slot {
     Oid relation;
     int number;
     MemoryContext context;  // the table's
-    TupleDesc desc;  // not counted, so that a tuple slot over it may be dropped without care
+    TupleDesc desc;         // not counted, so that a tuple slot over it may be dropped without care
     ColumnMap columns;
     bool constrained;  // by more than what every row of idem's fulfils
     IndexWriter writer;
@@ -52,8 +52,8 @@ struct DedupTable {
 // Raises 42P01 (no such relation), 42809 (not a dedup table, or not in order).
 DedupTable *OpenDedupTable(Oid relation);
 
-// Raises unless the relation is a dedup table in order: OF idem_event, partitioned by slot, with slots 0 … n-1 and nothing
-// that idem's writes would pass by (row security, rules, triggers). Returns the number of slots. Raises 42809.
+// Raises unless the relation is a dedup table in order: OF idem_event, partitioned by slot, with slots 0 … n-1 and
+// nothing that idem's writes would pass by (row security, rules, triggers). Returns the number of slots. Raises 42809.
 int CheckDedupTable(Oid relation);
 
 // Raises 42501 unless the current user owns the table.

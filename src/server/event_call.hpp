@@ -1,5 +1,5 @@
-// One call on one event: look for its row, let the state machine decide, write. Every SQL function that claims or settles is
-// one of these.
+// One call on one event: look for its row, let the state machine decide, write. Every SQL function that claims or
+// settles is one of these.
 #pragma once
 
 #include "core/state.hpp"
@@ -36,12 +36,13 @@ struct EventAnswer {
     text *error;
 };
 
-// Carries out the call. Raises ID001, ID002, 22004 and 22023 as the state machine decides, 40001 where the transaction's
-// snapshot is too old to decide, 22023 for windows longer than the table's. Holds the gate while it looks and writes; keeps
-// RowExclusiveLock on each partition that it writes to.
+// Carries out the call. Raises ID001, ID002, 22004 and 22023 as the state machine decides, 40001 where the
+// transaction's snapshot is too old to decide, 22023 for windows longer than the table's. Holds the gate while it looks
+// and writes; keeps RowExclusiveLock on each partition that it writes to.
 EventAnswer Perform(const EventCall &call);
 
-// The row of an event as the active snapshot shows it; nothing if it isn't remembered. Takes no lock that outlives the call.
+// The row of an event as the active snapshot shows it; nothing if it isn't remembered. Takes no lock that outlives the
+// call.
 std::optional<EventRow> ReadEvent(Oid dedup, const Key &key);
 
 }  // namespace idem

@@ -55,7 +55,8 @@ bool IsRequired(Column column) {
 ColumnMap MapColumns(TupleDesc desc, const char *relation_name) {
     ColumnMap map = {};
     if (desc->natts != kColumnCount)
-        ereport(ERROR, (errcode(ERRCODE_WRONG_OBJECT_TYPE), errmsg("\"%s\" has not the columns of type idem_event", relation_name)));
+        ereport(ERROR, (errcode(ERRCODE_WRONG_OBJECT_TYPE),
+                        errmsg("\"%s\" has not the columns of type idem_event", relation_name)));
     for (int i = 0; i < kColumnCount; i++) {
         for (int attribute = 0; attribute < desc->natts; attribute++) {
             Form_pg_attribute form = TupleDescAttr(desc, attribute);
@@ -63,9 +64,9 @@ ColumnMap MapColumns(TupleDesc desc, const char *relation_name) {
                 map.numbers[i] = form->attnum;
         }
         if (map.numbers[i] == 0)
-            ereport(ERROR,
-                    (errcode(ERRCODE_WRONG_OBJECT_TYPE), errmsg("\"%s\" has no column \"%s\"", relation_name, kColumnNames[i]),
-                     errdetail("A dedup table and its partitions have the columns of type idem_event.")));
+            ereport(ERROR, (errcode(ERRCODE_WRONG_OBJECT_TYPE),
+                            errmsg("\"%s\" has no column \"%s\"", relation_name, kColumnNames[i]),
+                            errdetail("A dedup table and its partitions have the columns of type idem_event.")));
     }
     return map;
 }

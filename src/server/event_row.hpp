@@ -58,8 +58,8 @@ struct ColumnMap {
 // Whether a column is NOT NULL in every dedup table.
 bool IsRequired(Column column);
 
-// Finds the columns by their names; raises 42809 if one is missing. Their types are the server's care: a partition has its
-// parent's, and the parent is OF idem_event.
+// Finds the columns by their names; raises 42809 if one is missing. Their types are the server's care: a partition has
+// its parent's, and the parent is OF idem_event.
 ColumnMap MapColumns(TupleDesc desc, const char *relation_name);
 
 // Reads all columns; the datums point into the tuple.

@@ -24,7 +24,8 @@ Oid RelationNamed(const char *name, Oid schema) {
 
 void LabelsOf(Oid type, const char *const *names, int count, Oid *labels) {
     for (int i = 0; i < count; i++) {
-        labels[i] = GetSysCacheOid2(ENUMTYPOIDNAME, Anum_pg_enum_oid, ObjectIdGetDatum(type), CStringGetDatum(names[i]));
+        labels[i] =
+            GetSysCacheOid2(ENUMTYPOIDNAME, Anum_pg_enum_oid, ObjectIdGetDatum(type), CStringGetDatum(names[i]));
         if (!OidIsValid(labels[i])) elog(ERROR, "type %u of extension \"idem\" has no label \"%s\"", type, names[i]);
     }
 }
@@ -37,8 +38,9 @@ void FindExtension(Oid *schema, Oid *owner) {
     SysScanDesc scan = systable_beginscan(catalog, ExtensionNameIndexId, true, nullptr, 1, &key);
     HeapTuple tuple = systable_getnext(scan);
     if (!HeapTupleIsValid(tuple))
-        ereport(ERROR, (errcode(ERRCODE_UNDEFINED_OBJECT), errmsg("extension \"idem\" is not installed in this database"),
-                        errhint("Use CREATE EXTENSION idem.")));
+        ereport(ERROR,
+                (errcode(ERRCODE_UNDEFINED_OBJECT), errmsg("extension \"idem\" is not installed in this database"),
+                 errhint("Use CREATE EXTENSION idem.")));
     auto form = reinterpret_cast<Form_pg_extension>(GETSTRUCT(tuple));
     *schema = form->extnamespace;
     *owner = form->extowner;

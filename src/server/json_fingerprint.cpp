@@ -37,7 +37,10 @@ void AddValue(Hash *hash, Jsonb *value) {
         if (holds_scalar)
             AddScalar(hash, token);
         else if (!lone_scalar)
-            hash->AddByte(kind == WJB_BEGIN_OBJECT ? '{' : kind == WJB_END_OBJECT ? '}' : kind == WJB_BEGIN_ARRAY ? '[' : ']');
+            hash->AddByte(kind == WJB_BEGIN_OBJECT  ? '{'
+                          : kind == WJB_END_OBJECT  ? '}'
+                          : kind == WJB_BEGIN_ARRAY ? '['
+                                                    : ']');
     }
 }
 
@@ -70,7 +73,8 @@ Fingerprint FingerprintOfPaths(Jsonb *content, ArrayType *paths) {
     bool *nulls = nullptr;
     int count = 0;
     deconstruct_array(paths, TEXTOID, -1, false, TYPALIGN_INT, &values, &nulls, &count);
-    if (count == 0) ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("at least one path must be given")));
+    if (count == 0)
+        ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("at least one path must be given")));
 
     Hash hash;
     for (int i = 0; i < count; i++) {

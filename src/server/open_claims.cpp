@@ -16,11 +16,11 @@ static_assert(sizeof(Identified) == 20, "hashed as bytes, so it must have no pad
 // "id >= this one" means "in it", also for children that have ended.
 struct Tracked {
     OpenClaim claim;
-    Tracked *earlier;                // an earlier claim on the same event which a rollback may reopen
+    Tracked *earlier;  // an earlier claim on the same event which a rollback may reopen
     SubTransactionId claimed_in;
-    SubTransactionId settled_in;     // InvalidSubTransactionId = open
-    dlist_node in_order;             // all, in the order of claiming
-    dlist_node settled_in_order;     // those settled in a savepoint that may still be rolled back
+    SubTransactionId settled_in;  // InvalidSubTransactionId = open
+    dlist_node in_order;          // all, in the order of claiming
+    dlist_node settled_in_order;  // those settled in a savepoint that may still be rolled back
     char *handler;
     char *event_id;
 };
@@ -92,7 +92,8 @@ void RollBack(SubTransactionId savepoint) {
     }
 }
 
-// The savepoint ends well: what was settled in it is settled in its parent, and forgotten where it was claimed there too.
+// The savepoint ends well: what was settled in it is settled in its parent, and forgotten where it was claimed there
+// too.
 void Merge(SubTransactionId savepoint, SubTransactionId parent) {
     dlist_node *node = dlist_is_empty(&settled) ? &settled.head : dlist_tail_node(&settled);
     while (node != &settled.head) {
@@ -108,12 +109,14 @@ void Merge(SubTransactionId savepoint, SubTransactionId parent) {
 void RefuseUnsettled() {
     if (events == nullptr || dlist_is_empty(&claims)) return;
     Tracked *first = OfOrder(dlist_head_node(&claims));
-    ereport(ERROR, (errcode(kClaimUnsettled),
-                    errmsg("event \"%s\" of handler \"%s\" was acquired but neither committed nor released",
-                           first->event_id, first->handler),
-                    errdetail_plural("The transaction leaves %ld claim unsettled.", "The transaction leaves %ld claims unsettled.",
-                                     hash_get_num_entries(events), hash_get_num_entries(events)),
-                    errhint("Call idem_commit or idem_release before the transaction ends, or use a dedup table in lease mode.")));
+    ereport(
+        ERROR,
+        (errcode(kClaimUnsettled),
+         errmsg("event \"%s\" of handler \"%s\" was acquired but neither committed nor released", first->event_id,
+                first->handler),
+         errdetail_plural("The transaction leaves %ld claim unsettled.", "The transaction leaves %ld claims unsettled.",
+                          hash_get_num_entries(events), hash_get_num_entries(events)),
+         errhint("Call idem_commit or idem_release before the transaction ends, or use a dedup table in lease mode.")));
 }
 
 void OnTransaction(XactEvent event, void *) {
@@ -155,8 +158,7 @@ void AddOpenClaim(const OpenClaim &claim, const text *handler, const text *event
     tracked->claimed_in = GetCurrentSubTransactionId();
     tracked->handler = text_to_cstring(handler);
     tracked->event_id = text_to_cstring(event_id);
-    if (claim.payload != nullptr)
-        tracked->claim.payload = DatumGetJsonbPCopy(PointerGetDatum(claim.payload));
+    if (claim.payload != nullptr) tracked->claim.payload = DatumGetJsonbPCopy(PointerGetDatum(claim.payload));
     MemoryContextSwitchTo(caller);
 
     bool found = false;

@@ -1,8 +1,8 @@
 // The claims which the current transaction holds in transaction mode and has not settled.
 //
-// Their rows say "done" from the start, as nobody else can see them before COMMIT. So it takes this list to tell an open
-// claim from a settled one within the transaction, and to refuse a COMMIT or PREPARE that would make an unsettled claim done.
-// Savepoints count: rolling one back forgets the claims made in it and reopens those settled in it.
+// Their rows say "done" from the start, as nobody else can see them before COMMIT. So it takes this list to tell an
+// open claim from a settled one within the transaction, and to refuse a COMMIT or PREPARE that would make an unsettled
+// claim done. Savepoints count: rolling one back forgets the claims made in it and reopens those settled in it.
 #pragma once
 
 #include "core/key.hpp"

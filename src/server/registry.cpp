@@ -7,7 +7,14 @@ namespace idem {
 namespace {
 
 // Columns of idem_registry and idem_control, as sql/idem.sql makes them.
-enum RegistryColumn { kRegistryDedup = 1, kRegistryMode, kRegistryHot, kRegistryCold, kRegistryUnresolved, kRegistryEnd };
+enum RegistryColumn {
+    kRegistryDedup = 1,
+    kRegistryMode,
+    kRegistryHot,
+    kRegistryCold,
+    kRegistryUnresolved,
+    kRegistryEnd
+};
 enum ControlColumn { kControlDedup = 1, kControlSlots, kControlOldest, kControlCurrent, kControlOpenedAt, kControlEnd };
 
 // Calls use(tuple, descriptor) on the row of a dedup table as it is now, and returns whether there is one.
@@ -33,7 +40,8 @@ Datum ColumnOf(HeapTuple tuple, int column, TupleDesc desc) {
 }
 
 Micros WindowOf(HeapTuple tuple, int column, TupleDesc desc) {
-    return WindowOfInterval(DatumGetIntervalP(ColumnOf(tuple, column, desc)), NameStr(TupleDescAttr(desc, column - 1)->attname));
+    return WindowOfInterval(DatumGetIntervalP(ColumnOf(tuple, column, desc)),
+                            NameStr(TupleDescAttr(desc, column - 1)->attname));
 }
 
 // Rows of tables that are gone. Somebody else may be at it too, so a row that can't be deleted now is left.

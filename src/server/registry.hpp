@@ -22,12 +22,12 @@ struct RingPosition {
 bool ReadPolicy(Oid dedup, Policy *policy);
 bool ReadRingPosition(Oid dedup, RingPosition *position);
 
-// Registers a dedup table, and forgets the tables that were dropped. The caller has checked ownership: the registry is written
-// whatever privileges the user has on it. Raises 42710 if the table is registered already.
+// Registers a dedup table, and forgets the tables that were dropped. The caller has checked ownership: the registry is
+// written whatever privileges the user has on it. Raises 42710 if the table is registered already.
 void Register(Oid dedup, const Policy &policy, RingPosition position);
 
-// Writes the ring's position and tells all sessions when the transaction commits. The caller holds the gate exclusively, and
-// keeps it until then.
+// Writes the ring's position and tells all sessions when the transaction commits. The caller holds the gate
+// exclusively, and keeps it until then.
 void WriteRingPosition(Oid dedup, RingPosition position);
 
 }  // namespace idem

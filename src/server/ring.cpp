@@ -17,7 +17,9 @@ DedupTable *LockRing(Oid dedup) {
     return OpenDedupTable(dedup);
 }
 
-RingPosition PositionOf(const DedupTable &table) { return {table.slot_count, table.oldest_generation, table.current_generation}; }
+RingPosition PositionOf(const DedupTable &table) {
+    return {table.slot_count, table.oldest_generation, table.current_generation};
+}
 
 // Whether a row in the partition may still decide something. The caller's ShareLock keeps writers out.
 bool HasLiveRow(const Slot &slot, Relation partition) {
@@ -65,8 +67,8 @@ bool IsEmpty(const Slot &slot) {
     return empty;
 }
 
-// Empties a slot that is not in the ring, so nobody but a reader of the table can be in it; false if one is, or the slot is in
-// the ring by now. The lock is the one that TRUNCATE takes.
+// Empties a slot that is not in the ring, so nobody but a reader of the table can be in it; false if one is, or the
+// slot is in the ring by now. The lock is the one that TRUNCATE takes.
 bool EmptySlot(Oid dedup, int64_t generation) {
     DedupTable *table = LockRing(dedup);
     const Slot &slot = table->SlotOf(generation);
@@ -75,7 +77,8 @@ bool EmptySlot(Oid dedup, int64_t generation) {
     if (!ConditionalLockRelationOid(slot.relation, AccessExclusiveLock)) return false;
     if (IsEmpty(slot)) return true;
 
-    char *name = quote_qualified_identifier(get_namespace_name(get_rel_namespace(slot.relation)), get_rel_name(slot.relation));
+    char *name =
+        quote_qualified_identifier(get_namespace_name(get_rel_namespace(slot.relation)), get_rel_name(slot.relation));
     int result = SPI_execute(psprintf("TRUNCATE TABLE ONLY %s", name), false, 0);
     if (result != SPI_OK_UTILITY) elog(ERROR, "could not empty \"%s\": %s", name, SPI_result_code_string(result));
     return true;

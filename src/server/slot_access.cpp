@@ -7,9 +7,7 @@ TupleTableSlot *NewTuple(const OpenedSlot &opened, const TupleTableSlotOps *ops)
     return MakeSingleTupleTableSlot(opened.slot->desc, ops);
 }
 
-HeapTupleHeader HeaderOf(TupleTableSlot *tuple) {
-    return ExecFetchSlotHeapTuple(tuple, false, nullptr)->t_data;
-}
+HeapTupleHeader HeaderOf(TupleTableSlot *tuple) { return ExecFetchSlotHeapTuple(tuple, false, nullptr)->t_data; }
 
 // What the tuple slot holds, made independent of the page it came from.
 Found Take(const OpenedSlot &opened, TupleTableSlot *tuple, bool other) {
@@ -22,8 +20,8 @@ Found Take(const OpenedSlot &opened, TupleTableSlot *tuple, bool other) {
     return found;
 }
 
-// Calls use() on every tuple with the key that the snapshot shows until it returns false; returns how many index entries led
-// to none.
+// Calls use() on every tuple with the key that the snapshot shows until it returns false; returns how many index
+// entries led to none.
 template <class F>
 int ScanKey(const OpenedSlot &opened, const Key &key, Snapshot snapshot, TupleTableSlot *tuple, F use) {
     ScanKeyData scan_key;
@@ -49,13 +47,14 @@ bool DeletedByUs(HeapTupleHeader header) {
     return TransactionIdIsCurrentTransactionId(HeapTupleHeaderGetUpdateXid(header));
 }
 
-// A scan copies a page's entries, then visits their tuples. If an update commits in between, the old version is dead by then
-// and the new one's entry was not copied: the row is live all the time and the scan finds nothing (pgsql-hackers, "[BUG?]
-// check_exclusion_or_unique_constraint false negative"). A snapshot scan can't miss it.
+// A scan copies a page's entries, then visits their tuples. If an update commits in between, the old version is dead by
+// then and the new one's entry was not copied: the row is live all the time and the scan finds nothing (pgsql-hackers,
+// "[BUG?] check_exclusion_or_unique_constraint false negative"). A snapshot scan can't miss it.
 bool WasMissed(const OpenedSlot &opened, const Key &key, TupleTableSlot *tuple) {
     bool missed = false;
     Snapshot snapshot = RegisterSnapshot(GetLatestSnapshot());
-    // Shown by SnapshotAny and judged by hand, so that a serializable transaction doesn't count it as reading its neighbours.
+    // Shown by SnapshotAny and judged by hand, so that a serializable transaction doesn't count it as reading its
+    // neighbours.
     ScanKey(opened, key, SnapshotAny, tuple, [&](TupleTableSlot *row) {
         // What this command has deleted itself is still in its snapshot.
         missed = table_tuple_satisfies_snapshot(opened.partition, row, snapshot) && !DeletedByUs(HeaderOf(row));
@@ -73,8 +72,8 @@ bool WriterFits(const IndexWriter &writer, List *indexes) {
     return true;
 }
 
-// Makes the executor's state for a slot and these indexes. It is kept with the slot, since preparing a partial index's predicate
-// costs as much as a write.
+// Makes the executor's state for a slot and these indexes. It is kept with the slot, since preparing a partial index's
+// predicate costs as much as a write.
 void PrepareWriter(const OpenedSlot &opened, List *indexes) {
     IndexWriter &writer = opened.slot->writer;
     if (writer.estate != nullptr) FreeExecutorState(writer.estate);
@@ -117,8 +116,8 @@ void LetUsSee(const Found &found) {
     if (found.ours) CommandCounterIncrement();
 }
 
-// Locks a row without waiting, so that the change which follows does not wait either: heap_update always would, and heap_delete
-// takes our own lock for somebody else's.
+// Locks a row without waiting, so that the change which follows does not wait either: heap_update always would, and
+// heap_delete takes our own lock for somebody else's.
 TM_Result TryLockRow(const OpenedSlot &opened, const Found &found, LockTupleMode mode) {
     if (found.ours) return TM_Ok;
     TM_FailureData failure;
@@ -261,7 +260,8 @@ Written InsertRow(const OpenedSlot &opened, EventRow *row, ItemPointerData *at) 
     const IndexWriter &writer = opened.slot->writer;
     TupleTableSlot *tuple = TupleOf(opened, row);
 
-    // As INSERT ... ON CONFLICT does (ExecInsert in nodeModifyTable.c): others wait for the token, not for our transaction.
+    // As INSERT ... ON CONFLICT does (ExecInsert in nodeModifyTable.c): others wait for the token, not for our
+    // transaction.
     uint32 token = SpeculativeInsertionLockAcquire(GetCurrentTransactionId());
     table_tuple_insert_speculative(opened.partition, tuple, GetCurrentCommandId(true), 0, nullptr, token);
     bool conflict = false;
@@ -302,8 +302,8 @@ Written DeleteRow(const OpenedSlot &opened, const Found &found) {
     if (result == TM_Ok) {
         ItemPointerData place = found.at;
         TM_FailureData failure;
-        result = table_tuple_delete(opened.partition, &place, GetCurrentCommandId(true), InvalidSnapshot, InvalidSnapshot,
-                                    true, &failure, false);
+        result = table_tuple_delete(opened.partition, &place, GetCurrentCommandId(true), InvalidSnapshot,
+                                    InvalidSnapshot, true, &failure, false);
     }
     return WrittenOf(result);
 }

@@ -2,7 +2,8 @@
 //
 // Look-ups see rows of open transactions (SnapshotDirty on the unique index), as a unique index itself does. Writes go
 // through the executor's helpers, so that every index of the partition, being built or not, gets its entry, constraints
-// hold, and logical decoding and serializable transactions see the write. No function here waits for anything but a page.
+// hold, and logical decoding and serializable transactions see the write. No function here waits for anything but a
+// page.
 #pragma once
 
 #include "core/key.hpp"
@@ -20,8 +21,8 @@ struct OpenedSlot {
     bool writable;  // the other indexes are open too
 };
 
-// Each opens without waiting. On success they return InvalidOid; else nothing is left open, and the relation returned is one
-// that somebody has locked.
+// Each opens without waiting. On success they return InvalidOid; else nothing is left open, and the relation returned
+// is one that somebody has locked.
 Oid TryOpenSlot(Slot *slot, LOCKMODE lock, OpenedSlot *opened);
 Oid TryOpenForWriting(OpenedSlot *opened);
 
@@ -49,8 +50,8 @@ struct LookUp {
     uint32 token;
 };
 
-// Looks for the key. `thorough`: Nothing is certain even beside an update of the row (it costs a second look); without it
-// that is so only in a slot whose rows are never updated in place, or where an insert follows.
+// Looks for the key. `thorough`: Nothing is certain even beside an update of the row (it costs a second look); without
+// it that is so only in a slot whose rows are never updated in place, or where an insert follows.
 LookUp LookForKey(const OpenedSlot &opened, const Key &key, bool thorough);
 
 // Reads the version of a row that this transaction wrote at `at`; nothing if it isn't live any more.

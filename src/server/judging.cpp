@@ -1,0 +1,169 @@
+#include "server/judging.hpp"
+
+#include "core/fingerprint.hpp"
+#include "server/errors.hpp"
+#include "server/open_claims.hpp"
+
+namespace idem {
+namespace {
+
+Jsonb *JsonbOf(const EventRow &row, Column column) {
+    return row.Has(column) ? DatumGetJsonbP(row.Get(column)) : nullptr;
+}
+
+text *TextOf(const EventRow &row, Column column) { return row.Has(column) ? DatumGetTextPP(row.Get(column)) : nullptr; }
+
+bool SameResult(Jsonb *stored, Jsonb *given) {
+    if (stored == nullptr || given == nullptr) return stored == given;
+    return compareJsonbContainers(&stored->root, &given->root) == 0;
+}
+
+// A short column, whatever form it is stored in; empty if null.
+std::string_view ShortBytes(const EventRow &row, Column column) {
+    return row.Has(column) ? ViewOf(DatumGetTextPP(row.Get(column))) : std::string_view();
+}
+
+void SetOrClear(EventRow *row, Column column, const void *value) {
+    if (value != nullptr)
+        row->Set(column, PointerGetDatum(value));
+    else
+        row->Clear(column);
+}
+
+// The columns beside the record: what a claim brings, what a settling leaves.
+void SetParticulars(EventRow *row, const EventCall &call, const DedupTable &table, const Record &record) {
+    bool done = record.state == State::Done;
+    if (Claims(call)) {
+        if (call.fingerprint != nullptr) SetOrClear(row, Column::Fingerprint, call.fingerprint);
+        SetOrClear(row, Column::Owner, call.owner);
+        SetOrClear(row, Column::Result, done ? call.result : nullptr);
+        row->Clear(Column::Error);
+        if (done)
+            row->Clear(Column::Payload);
+        else if (call.payload != nullptr)
+            SetOrClear(row, Column::Payload, call.payload);
+        return;
+    }
+    switch (call.action) {
+        case Action::Commit:
+            SetOrClear(row, Column::Result, call.result);
+            row->Clear(Column::Error);
+            row->Clear(Column::Payload);
+            break;
+        case Action::Fail:
+        case Action::GiveBack: {
+            SetOrClear(row, Column::Error, call.error);
+            row->Clear(Column::Result);
+            const OpenClaim *claim = FindOpenClaim(table.relation, call.event.key);
+            if (claim != nullptr && claim->payload != nullptr) SetOrClear(row, Column::Payload, claim->payload);
+            break;
+        }
+        default:
+            break;
+    }
+}
+
+}  // namespace
+
+bool Claims(const EventCall &call) { return call.action == Action::Acquire || call.action == Action::Accept; }
+
+Jsonb *PayloadOf(const EventRow &row) { return JsonbOf(row, Column::Payload); }
+
+Request RequestOf(const DedupTable &table, const EventCall &call) {
+    Request request = {};
+    request.action = call.action;
+    request.transaction_mode = table.transaction_mode;
+    request.attempt = call.attempt;
+    request.has_result = call.result != nullptr;
+    request.has_cold_window = call.cold_window != 0;
+    request.has_occurred_at = call.occurred_at.has_value();
+    request.occurred_at = call.occurred_at.value_or(0);
+    request.retry_after = call.retry_after;
+    request.windows = table.windows;
+    if (call.hot_window != 0) request.windows.hot = call.hot_window;
+    if (call.cold_window != 0) request.windows.cold = call.cold_window;
+    return request;
+}
+
+Sighting SightingOf(const DedupTable &table, const EventCall &call, const Place *place) {
+    Sighting seen = {};
+    if (place == nullptr) return seen;
+    const Found &found = place->found;
+    seen.found = true;
+    seen.record = RecordOfRow(found.row);
+    if (found.other) {
+        seen.holder = Holder::Other;
+        return seen;
+    }
+    bool open = found.ours &&
+                (seen.record.state == State::Processing || FindOpenClaim(table.relation, call.event.key) != nullptr);
+    seen.holder = !found.ours ? Holder::Nobody : open ? Holder::OursOpen : Holder::OursSettled;
+    if (call.fingerprint != nullptr)
+        seen.fingerprint = CompareFingerprints(ShortBytes(found.row, Column::Fingerprint),
+                                               ViewOf(reinterpret_cast<text *>(call.fingerprint)));
+    if (call.owner != nullptr)
+        seen.same_owner = found.row.Has(Column::Owner) && ShortBytes(found.row, Column::Owner) == ViewOf(call.owner);
+    if (call.action == Action::Commit && seen.record.state == State::Done)
+        seen.same_result = SameResult(JsonbOf(found.row, Column::Result), call.result);
+    return seen;
+}
+
+EventRow RowOf(const DedupTable &table, const EventCall &call, const Place *place, const Decision &decision) {
+    EventRow row = EmptyRow();
+    bool goes_on = place != nullptr && RecordOfRow(place->found.row).first_seen_at == decision.record.first_seen_at;
+    if (goes_on) {
+        row = place->found.row;
+    } else {
+        row.Set(Column::Key, PointerGetDatum(&call.event.key));
+        row.Set(Column::Handler, PointerGetDatum(call.event.handler));
+        row.Set(Column::EventId, PointerGetDatum(call.event.event_id));
+        SetOrClear(&row, Column::Batch, call.event.batch);
+    }
+    SetRecord(&row, decision.record);
+    SetParticulars(&row, call, table, decision.record);
+    return row;
+}
+
+EventAnswer AnswerOf(const EventCall &call, const Place *place, const Decision &decision, bool known, bool wrote) {
+    EventAnswer answer = {decision, known, place != nullptr && place->found.ours, nullptr, nullptr};
+    if (wrote) {
+        if (!Claims(call)) answer.error = call.error;
+    } else if (known && place != nullptr) {
+        const EventRow &row = place->found.row;
+        if (decision.outcome == Outcome::Duplicate && Claims(call)) answer.result = JsonbOf(row, Column::Result);
+        if (decision.outcome == Outcome::Backoff || decision.outcome == Outcome::Dead)
+            answer.error = TextOf(row, Column::Error);
+    }
+    return answer;
+}
+
+void RaiseFault(Fault fault, const EventCall &call, const Record &record) {
+    char *event = text_to_cstring(call.event.event_id);
+    char *handler = text_to_cstring(call.event.handler);
+    switch (fault) {
+        case Fault::LeaseLost:
+            ereport(ERROR,
+                    (errcode(kLeaseLost), errmsg("lease lost on event \"%s\" of handler \"%s\"", event, handler),
+                     call.attempt != 0 && record.attempt > call.attempt
+                         ? errdetail("Attempt %d has been taken over by attempt %d.", call.attempt, record.attempt)
+                         : errdetail("Another transaction is changing the claim."),
+                     errhint("The work of this attempt must not take effect; roll it back.")));
+        case Fault::AttemptMissing:
+            ereport(ERROR,
+                    (errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED), errmsg("attempt must not be null"),
+                     errdetail("Event \"%s\" of handler \"%s\" was not acquired by this transaction.", event, handler),
+                     errhint("Pass the attempt which idem_acquire returned.")));
+        case Fault::ResultDiffers:
+            ereport(ERROR,
+                    (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+                     errmsg("event \"%s\" of handler \"%s\" was committed with another result", event, handler)));
+        case Fault::NoSuchClaim:
+        case Fault::None:
+            break;
+    }
+    ereport(ERROR, (errcode(kNoSuchClaim), errmsg("no such claim on event \"%s\" of handler \"%s\"", event, handler),
+                    errdetail("It was never acquired, was settled otherwise, was rolled back, or has been forgotten."),
+                    errhint("Look at idem_lookup.")));
+}
+
+}  // namespace idem

@@ -1,0 +1,34 @@
+// Between the server and the state machine: a call and the row found for it go in as a request and a sighting, a
+// decision comes out as a row to write, as an answer, or as an error.
+#pragma once
+
+#include "server/event_call.hpp"
+#include "server/slot_access.hpp"
+
+namespace idem {
+
+// Where the event's row was found.
+struct Place {
+    int64_t generation;
+    Found found;
+};
+
+bool Claims(const EventCall &call);
+
+Request RequestOf(const DedupTable &table, const EventCall &call);
+
+// `place`: nullptr = the event isn't there.
+Sighting SightingOf(const DedupTable &table, const EventCall &call, const Place *place);
+
+// The row as the decision wants it; its datums are the call's, or those of the row found.
+EventRow RowOf(const DedupTable &table, const EventCall &call, const Place *place, const Decision &decision);
+
+EventAnswer AnswerOf(const EventCall &call, const Place *place, const Decision &decision, bool known, bool wrote);
+
+// Raises ID001, ID002, 22004 or 22023, naming the event.
+[[noreturn]] void RaiseFault(Fault fault, const EventCall &call, const Record &record);
+
+// The payload of a row; nullptr if it has none.
+Jsonb *PayloadOf(const EventRow &row);
+
+}  // namespace idem
