@@ -156,6 +156,7 @@ struct Attempt {
             }
             wrote = written == Written::Done;
             if (!wrote) {  // held: decide anew, knowing that
+                if (seen.holder == Holder::OursOpen || seen.holder == Holder::OursSettled) RaiseLocked(call);
                 seen.holder = Holder::Other;
                 decision = Decide(request, seen, now);
                 if (decision.effect == Effect::Refuse) RaiseFault(decision.fault, call, seen.record);

@@ -166,4 +166,11 @@ void RaiseFault(Fault fault, const EventCall &call, const Record &record) {
                     errhint("Look at idem_lookup.")));
 }
 
+void RaiseLocked(const EventCall &call) {
+    ereport(ERROR, (errcode(ERRCODE_LOCK_NOT_AVAILABLE),
+                    errmsg("could not change event \"%s\" of handler \"%s\"", text_to_cstring(call.event.event_id),
+                           text_to_cstring(call.event.handler)),
+                    errdetail("Another transaction has locked its row.")));
+}
+
 }  // namespace idem

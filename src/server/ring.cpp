@@ -102,6 +102,10 @@ void Warn(const DedupTable &table, const char *detail) {
 }  // namespace
 
 void RotateRing(Oid dedup) {
+    // ALTER TABLE OWNER does not reach the partitions, and only their owner may empty them.
+    DedupTable *loaded = OpenDedupTable(dedup);
+    for (int slot = 0; slot < loaded->slot_count; slot++) CheckOwner(loaded->slots[slot].relation);
+
     for (;;) {
         int64_t oldest = LockRing(dedup)->oldest_generation;
         bool retired = RetireOldest(dedup);

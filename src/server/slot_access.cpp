@@ -119,7 +119,6 @@ void LetUsSee(const Found &found) {
 // Locks a row without waiting, so that the change which follows does not wait either: heap_update always would, and
 // heap_delete takes our own lock for somebody else's.
 TM_Result TryLockRow(const OpenedSlot &opened, const Found &found, LockTupleMode mode) {
-    if (found.ours) return TM_Ok;
     TM_FailureData failure;
     ItemPointerData at = found.at;
     TupleTableSlot *tuple = NewTuple(opened, &TTSOpsBufferHeapTuple);
@@ -278,7 +277,8 @@ Written UpdateRow(const OpenedSlot &opened, const Found &found, EventRow *row, I
     const IndexWriter &writer = opened.slot->writer;
     CheckCmdReplicaIdentity(opened.partition, CMD_UPDATE);
     LetUsSee(found);
-    TM_Result result = TryLockRow(opened, found, LockTupleNoKeyExclusive);
+    // Nobody else can hold a lock on a row of ours that an update would wait for.
+    TM_Result result = found.ours ? TM_Ok : TryLockRow(opened, found, LockTupleNoKeyExclusive);
     if (result == TM_Ok) {
         TupleTableSlot *tuple = TupleOf(opened, row);
         ItemPointerData place = found.at;
