@@ -1,0 +1,137 @@
+#!/usr/bin/python3
+"""Replays the trace of this folder against the database that libpq's environment names, and reports what took effect.
+
+Deliveries with almost equal `at` arrive truly together, each at one session for every handler of its source. Some
+sessions die over their work. What was answered `busy` or not at all is delivered again, as senders do, until every
+delivery has a final answer. Then the same traffic, with the same deaths, meets a receiver without idem. Exit status 1
+where anything differs from expected.json.
+"""
+
+import concurrent.futures
+import itertools
+import json
+import pathlib
+import random
+import sys
+import threading
+import time
+
+import receiver
+import report
+
+FOLDER = pathlib.Path(__file__).parent
+BURST_SECONDS = 2  # deliveries of the trace which follow each other within this time arrive together
+SESSIONS = 36  # the longest burst of the trace, 12 deliveries to 3 handlers
+FIRST_PAUSE_SECONDS, LONGEST_PAUSE_SECONDS = 0.001, 0.2  # before a delivery comes again; doubled each time
+PATIENCE_SECONDS = 60  # a delivery without a final answer by then is a fault
+DEATHS = {"lease": 10, "transaction": 30}  # sessions that die; fewer with a lease, which has to run out then
+SEED = 20261129
+
+LEASE_HANDLERS = {"stripe/mail-receipt", "wecom/bot-reply"}
+ONE_STATEMENT_HANDLERS = {"github/audit-log"}
+
+
+def with_idem(call):
+    """The handler function which protects this call."""
+    if call.handler in LEASE_HANDLERS:
+        return receiver.with_lease
+    if call.handler in ONE_STATEMENT_HANDLERS:
+        return receiver.in_one_statement
+    return receiver.in_one_transaction
+
+
+def read_bursts(expected):
+    """The calls of the trace, in the bursts in which they arrive."""
+    events = [json.loads(line) for line in (FOLDER / "events.jsonl").open(encoding="utf-8")]
+    bursts, last_at, numbers = [], float("-inf"), itertools.count()
+    for line in (FOLDER / "deliveries.jsonl").open(encoding="utf-8"):
+        delivery = json.loads(line)
+        if delivery["at"] - last_at > BURST_SECONDS:
+            bursts.append([])
+        last_at = delivery["at"]
+        body = events[delivery["payload"]]["body"]
+        event_id = delivery["event_id"] or business_key(body)
+        for name in expected["handlers"][delivery["source"]]:
+            bursts[-1].append(receiver.Call(
+                number=next(numbers),
+                source=delivery["source"],
+                handler=f"{delivery['source']}/{name}",
+                event_id=event_id,
+                batch=delivery["batch"],
+                body=json.dumps(body, ensure_ascii=False),
+                cents=body["data"]["object"]["amount"] if name == "charge-wallet" else 0,
+                forged=delivery["conflict"]))
+    return bursts
+
+
+def side_by_side(bursts):
+    """Lets successive bursts arrive together, as many as there are sessions for, as long as no two share an event."""
+    groups = [[]]
+    for burst in bursts:
+        shared = {call.event_id for call in groups[-1]} & {call.event_id for call in burst}
+        if shared or len(groups[-1]) + len(burst) > SESSIONS:
+            groups.append([])
+        groups[-1] += burst
+    return groups
+
+
+def business_key(body):
+    """The event id of a WeCom event, which comes without one."""
+    with receiver.connection().cursor() as cursor:
+        cursor.execute("SELECT idem_business_key(%s, %s, %s) AS event_id",
+                       [body["FromUserName"], str(body["CreateTime"]), body["MsgType"]])
+        return cursor.fetchone().event_id
+
+
+def plan_deaths(groups):
+    """Which calls meet which death at their first delivery."""
+    dice = random.Random(SEED)
+    calls = [call for group in groups for call in group]
+    leased = [call.number for call in calls if call.handler in LEASE_HANDLERS]
+    others = [call.number for call in calls if call.handler not in LEASE_HANDLERS]
+    doomed = sorted(dice.sample(leased, DEATHS["lease"]) + dice.sample(others, DEATHS["transaction"]))
+    return {number: dice.choice([receiver.KILLED, receiver.VANISHED, receiver.UNANSWERED]) for number in doomed}
+
+
+def replay(pool, groups, choose_handler, deaths):
+    """Delivers all groups, one after the other, and returns every (call, answer), the refused ones too."""
+    deaths, log = dict(deaths), []
+    for group in groups:
+        waiting, pause, patience_ends = group, FIRST_PAUSE_SECONDS, time.monotonic() + PATIENCE_SECONDS
+        while True:
+            answers = deliver_together(pool, waiting, choose_handler, deaths)
+            log += answers
+            waiting = [call for call, answer in answers if answer.outcome in (None, "busy")]
+            if not waiting:
+                break
+            if time.monotonic() > patience_ends:
+                sys.exit(f"replay.py: no final answer in {PATIENCE_SECONDS} s: {waiting[0]}")
+            time.sleep(pause)
+            pause = min(2 * pause, LONGEST_PAUSE_SECONDS)
+    return log
+
+
+def deliver_together(pool, calls, choose_handler, deaths):
+    """Delivers each call in a session of its own, all at the same time."""
+    start = threading.Barrier(len(calls))
+
+    def session(call):
+        receiver.connection()
+        start.wait(timeout=PATIENCE_SECONDS)
+        return call, receiver.receive(choose_handler(call), call, deaths.pop(call.number, None))
+
+    return list(pool.map(session, calls))
+
+
+def main():
+    expected = json.loads((FOLDER / "expected.json").read_text(encoding="utf-8"))
+    groups = side_by_side(read_bursts(expected))
+    deaths = plan_deaths(groups)
+    with concurrent.futures.ThreadPoolExecutor(SESSIONS) as pool:
+        log = replay(pool, groups, with_idem, deaths)
+        replay(pool, groups, lambda call: receiver.without_idem, deaths)
+    return report.print_report(receiver.connection(), expected, log, SESSIONS)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
