@@ -1,0 +1,176 @@
+// The order of judgement, said a second time and in another form: lists of rules, of which the first that matches
+// decides. Every input is judged by both.
+#include "state_sweep.hpp"
+
+namespace idem {
+namespace {
+
+struct Rule {
+    const char *name;
+    bool (*matches)(const Point &);
+    Effect effect;
+    Outcome outcome;  // of what is not refused
+    Fault fault;
+};
+
+constexpr Rule Answers(const char *name, bool (*matches)(const Point &), Outcome outcome) {
+    return {name, matches, Effect::Keep, outcome, Fault::None};
+}
+
+constexpr Rule Inserts(const char *name, bool (*matches)(const Point &), Outcome outcome) {
+    return {name, matches, Effect::Insert, outcome, Fault::None};
+}
+
+constexpr Rule Updates(const char *name, bool (*matches)(const Point &), Outcome outcome) {
+    return {name, matches, Effect::Update, outcome, Fault::None};
+}
+
+constexpr Rule Refuses(const char *name, bool (*matches)(const Point &), Fault fault) {
+    return {name, matches, Effect::Refuse, Outcome::Busy, fault};
+}
+
+bool New(const Point &p) { return !p.seen.found; }
+bool Pending(const Point &p) { return Is(p, State::Pending); }
+bool Processing(const Point &p) { return Is(p, State::Processing); }
+bool IsDone(const Point &p) { return Is(p, State::Done); }
+bool Failed(const Point &p) { return Is(p, State::Failed); }
+bool IsDead(const Point &p) { return Is(p, State::Dead); }
+bool OtherFingerprint(const Point &p) { return p.seen.fingerprint == FingerprintMatch::Different; }
+bool SameOwner(const Point &p) { return Asks(p, Action::Acquire) && p.seen.same_owner; }
+bool SameOwnerOfOurs(const Point &p) { return OursOpen(p) && SameOwner(p); }
+bool NotALease(const Point &p) { return !Processing(p); }
+
+bool TooOldToBeKnown(const Point &p) {
+    return Absent(p) && p.request.has_occurred_at && p.request.occurred_at < kStaleSince;
+}
+
+constexpr Rule kClaiming[] = {
+    Answers("may have been forgotten", TooOldToBeKnown, Outcome::Stale),
+    Inserts("a new event", New, Outcome::Acquired),
+    Answers("another open transaction's", Others, Outcome::Busy),
+    Updates("forgotten", Forgotten, Outcome::Acquired),
+    Answers("a conflict", OtherFingerprint, Outcome::Conflict),
+    Answers("our own claim, asked for again", SameOwnerOfOurs, Outcome::Acquired),
+    Answers("our own claim, asked for by somebody else", OursOpen, Outcome::Busy),
+    Answers("done", IsDone, Outcome::Duplicate),
+    Answers("dead, even if due", IsDead, Outcome::Dead),
+    Updates("due, or its lease ran out", Due, Outcome::Acquired),
+    Answers("not due yet", NotALease, Outcome::Backoff),
+    Answers("a lease that runs, asked for again", SameOwner, Outcome::Acquired),
+    Answers("a lease that runs", Always, Outcome::Busy),
+};
+
+bool NothingToGiveBack(const Point &p) { return Absent(p) && Asks(p, Action::GiveBack); }
+bool FailedRetry(const Point &p) { return Asks(p, Action::Fail) && Failed(p) && Due(p); }
+bool RunningLease(const Point &p) { return Processing(p) && !Due(p); }
+
+// A release whose caller holds no claim.
+constexpr Rule kRecordingAFailure[] = {
+    Answers("nothing to give back", NothingToGiveBack, Outcome::Backoff),
+    Inserts("a new event failed", New, Outcome::Backoff),
+    Updates("a forgotten event failed", Forgotten, Outcome::Backoff),
+    Answers("another open transaction's", Others, Outcome::Busy),
+    Updates("its retry failed", FailedRetry, Outcome::Backoff),
+    Answers("done meanwhile", IsDone, Outcome::Duplicate),
+    Answers("dead meanwhile", IsDead, Outcome::Dead),
+    Answers("somebody works on it", RunningLease, Outcome::Busy),
+    Answers("it waits for a claim", Always, Outcome::Backoff),
+};
+
+bool NoAttempt(const Point &p) { return p.request.attempt == 0 && !Ours(p); }
+bool NoAttemptOnForgotten(const Point &p) { return NoAttempt(p) && Forgotten(p); }
+bool LowerAttempt(const Point &p) { return p.request.attempt != 0 && p.request.attempt < p.seen.record.attempt; }
+bool HigherAttempt(const Point &p) { return p.request.attempt > p.seen.record.attempt; }
+bool ForgottenButALease(const Point &p) { return Forgotten(p) && !Processing(p); }
+
+// Who may not settle, however.
+constexpr Rule kNotHolding[] = {
+    Refuses("no record", New, Fault::NoSuchClaim),
+    Refuses("no attempt, and forgotten", NoAttemptOnForgotten, Fault::NoSuchClaim),
+    Refuses("no attempt, and not our claim", NoAttempt, Fault::AttemptMissing),
+    Refuses("another open transaction's", Others, Fault::LeaseLost),
+    Refuses("taken over", LowerAttempt, Fault::LeaseLost),
+    Refuses("an attempt never given out", HigherAttempt, Fault::NoSuchClaim),
+    Refuses("settled and forgotten", ForgottenButALease, Fault::NoSuchClaim),
+};
+
+bool OpenClaim(const Point &p) { return OursOpen(p) || (Committed(p) && Processing(p)); }
+bool Extending(const Point &p) { return Asks(p, Action::Extend); }
+bool ExtendingForNothing(const Point &p) {
+    return Extending(p) && (!Processing(p) || p.seen.record.claimable_at >= kNow + kWindows.hot);
+}
+bool Committing(const Point &p) { return Asks(p, Action::Commit); }
+// In transaction mode the record of an open claim says done already.
+bool CommittingNothingNew(const Point &p) {
+    bool soon = kNow - p.seen.record.claimed_at <= kWindows.cold / 100;
+    return Committing(p) && IsDone(p) && soon && !p.request.has_result && !p.request.has_cold_window;
+}
+
+constexpr Rule kSettlingAnOpenClaim[] = {
+    Answers("heartbeat that adds nothing", ExtendingForNothing, Outcome::Acquired),
+    Updates("heartbeat", Extending, Outcome::Acquired),
+    Answers("commit of what the claim wrote", CommittingNothingNew, Outcome::Duplicate),
+    Updates("commit", Committing, Outcome::Duplicate),
+    Updates("release", Always, Outcome::Backoff),
+};
+
+bool CommittingAgain(const Point &p) { return Committing(p) && IsDone(p); }
+bool AnotherResult(const Point &p) { return CommittingAgain(p) && !p.seen.same_result; }
+bool FailingAgain(const Point &p) { return Asks(p, Action::Fail) && Failed(p); }
+bool FailingTheDeadAgain(const Point &p) { return Asks(p, Action::Fail) && IsDead(p); }
+bool GivingBackAgain(const Point &p) { return Asks(p, Action::GiveBack) && Pending(p); }
+
+constexpr Rule kSettlingAgain[] = {
+    Refuses("commit of another result", AnotherResult, Fault::ResultDiffers),
+    Answers("commit", CommittingAgain, Outcome::Duplicate),
+    Answers("failure", FailingAgain, Outcome::Backoff),
+    Answers("failure that was the last", FailingTheDeadAgain, Outcome::Dead),
+    Answers("giving back", GivingBackAgain, Outcome::Backoff),
+    Refuses("something else", Always, Fault::NoSuchClaim),
+};
+
+bool Follows(const Rule &rule, const Point &p) {
+    const Decision &decision = p.decision;
+    return decision.effect == rule.effect && decision.fault == rule.fault &&
+           (rule.effect == Effect::Refuse || decision.outcome == rule.outcome);
+}
+
+// For every input that the list is about, the first matching rule decides, if there is one; and no rule is idle.
+template <typename IsAbout, size_t kRules>
+void ExpectFirstMatchDecides(IsAbout is_about, const Rule (&rules)[kRules]) {
+    size_t matched[kRules] = {};
+    const Rule *broken = nullptr;
+    ExpectWherever(is_about, [&](const Point &p) {
+        for (size_t i = 0; i < kRules; i++) {
+            if (!rules[i].matches(p)) continue;
+            matched[i]++;
+            if (!Follows(rules[i], p)) broken = &rules[i];
+            return broken == nullptr;
+        }
+        return true;
+    });
+    if (broken != nullptr) FAIL() << "rule: " << broken->name;
+    for (size_t i = 0; i < kRules; i++) EXPECT_GT(matched[i], 0u) << "nothing is decided by: " << rules[i].name;
+}
+
+bool MaySettle(const Point &p) {
+    for (const Rule &rule : kNotHolding)
+        if (rule.matches(p)) return false;
+    return Settling(p);
+}
+
+bool MaySettleAnOpenClaim(const Point &p) { return MaySettle(p) && OpenClaim(p); }
+bool MaySettleAgain(const Point &p) { return MaySettle(p) && !OpenClaim(p); }
+
+TEST(OrderOfJudgement, OfAClaim) { ExpectFirstMatchDecides(Claiming, kClaiming); }
+
+TEST(OrderOfJudgement, OfAReleaseWithoutAClaim) { ExpectFirstMatchDecides(WithoutClaim, kRecordingAFailure); }
+
+TEST(OrderOfJudgement, OfWhoMayNotSettle) { ExpectFirstMatchDecides(Settling, kNotHolding); }
+
+TEST(OrderOfJudgement, OfSettlingAnOpenClaim) { ExpectFirstMatchDecides(MaySettleAnOpenClaim, kSettlingAnOpenClaim); }
+
+TEST(OrderOfJudgement, OfSettlingAgain) { ExpectFirstMatchDecides(MaySettleAgain, kSettlingAgain); }
+
+}  // namespace
+}  // namespace idem
