@@ -128,7 +128,8 @@ struct Attempt {
         const OpenClaim *open = FindOpenClaim(table.relation, call.event.key);
         if (call.action == Action::Acquire && table.transaction_mode && wrote) {
             // A payload that an earlier try brought goes with the claim: its row says done and has none.
-            Jsonb *payload = call.payload == nullptr && place ? PayloadOf(place->found.row) : call.payload;
+            bool inherits = call.payload == nullptr && GoesOn(WhereFound(), decision);
+            Jsonb *payload = inherits ? PayloadOf(place->found.row) : call.payload;
             OpenClaim claim = {table.relation, call.event.key, table.current_generation, at, decision.record, payload};
             AddOpenClaim(claim, call.event.handler, call.event.event_id);
         } else if (!Claims(call) && call.action != Action::Extend && open != nullptr) {

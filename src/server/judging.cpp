@@ -108,10 +108,13 @@ Sighting SightingOf(const DedupTable &table, const EventCall &call, const Place 
     return seen;
 }
 
+bool GoesOn(const Place *place, const Decision &decision) {
+    return place != nullptr && RecordOfRow(place->found.row).first_seen_at == decision.record.first_seen_at;
+}
+
 EventRow RowOf(const DedupTable &table, const EventCall &call, const Place *place, const Decision &decision) {
     EventRow row = EmptyRow();
-    bool goes_on = place != nullptr && RecordOfRow(place->found.row).first_seen_at == decision.record.first_seen_at;
-    if (goes_on) {
+    if (GoesOn(place, decision)) {
         row = place->found.row;
     } else {
         row.Set(Column::Key, PointerGetDatum(&call.event.key));

@@ -20,6 +20,9 @@ Request RequestOf(const DedupTable &table, const EventCall &call);
 // `place`: nullptr = the event isn't there.
 Sighting SightingOf(const DedupTable &table, const EventCall &call, const Place *place);
 
+// True if the decision's record goes on with the row found, false if the row is of an earlier life or there is none.
+bool GoesOn(const Place *place, const Decision &decision);
+
 // The row as the decision wants it; its datums are the call's, or those of the row found.
 EventRow RowOf(const DedupTable &table, const EventCall &call, const Place *place, const Decision &decision);
 

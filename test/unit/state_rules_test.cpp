@@ -102,7 +102,7 @@ bool ExtendingForNothing(const Point &p) {
 bool Committing(const Point &p) { return Asks(p, Action::Commit); }
 // In transaction mode the record of an open claim says done already.
 bool CommittingNothingNew(const Point &p) {
-    bool soon = kNow - p.seen.record.claimed_at <= kWindows.cold / 100;
+    bool soon = kNow - p.seen.record.claimed_at <= kOnePercent;
     return Committing(p) && IsDone(p) && soon && !p.request.has_result && !p.request.has_cold_window;
 }
 
