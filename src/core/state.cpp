@@ -161,9 +161,10 @@ Decision SettleAgain(const Request &request, const Sighting &seen, Micros now) {
 
 Decision Extend(const Request &request, const Sighting &seen, Micros now) {
     const Record &record = seen.record;
-    if (record.state != State::Processing) return Keep(Outcome::Acquired, record, kForever);
+    bool long_enough = record.state != State::Processing || record.claimable_at >= now + request.windows.hot;
+    if (long_enough) return Keep(Outcome::Acquired, record, kForever);
     Record next = record;
-    next.claimable_at = std::max(record.claimable_at, now + request.windows.hot);
+    next.claimable_at = now + request.windows.hot;
     next.expires_at = next.claimable_at + request.windows.unresolved;
     return Write(seen, Outcome::Acquired, next, kForever);
 }

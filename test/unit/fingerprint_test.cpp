@@ -92,6 +92,11 @@ TEST(FingerprintMatch, IsUnknownWhereOneIsMissing) {
     EXPECT_EQ(CompareFingerprints("", OfBytes("abc")), FingerprintMatch::Unknown);
     EXPECT_EQ(CompareFingerprints(OfBytes("abc"), ""), FingerprintMatch::Unknown);
     EXPECT_EQ(CompareFingerprints("", ""), FingerprintMatch::Unknown);
+
+    std::string stored = OfBytes("abc");
+    std::string_view none_before_the_same_bytes = std::string_view(stored).substr(0, 0);
+    EXPECT_EQ(CompareFingerprints(stored, none_before_the_same_bytes), FingerprintMatch::Unknown);
+    EXPECT_EQ(CompareFingerprints(none_before_the_same_bytes, stored), FingerprintMatch::Unknown);
 }
 
 TEST(FingerprintMatch, IsUnknownBetweenTwoVersionsWhateverTheBytes) {
