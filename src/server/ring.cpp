@@ -60,22 +60,20 @@ bool RetireOldest(Oid dedup) {
     return true;
 }
 
-bool IsEmpty(const Slot &slot) {
-    Relation partition = table_open(slot.relation, NoLock);
-    bool empty = RelationGetNumberOfBlocks(partition) == 0;
-    table_close(partition, NoLock);
-    return empty;
-}
-
 // Empties a slot that is not in the ring, so nobody but a reader of the table can be in it; false if one is, or the
-// slot is in the ring by now. The lock is the one that TRUNCATE takes.
+// slot is in the ring by now. An empty slot may be read by anybody.
 bool EmptySlot(Oid dedup, int64_t generation) {
     DedupTable *table = LockRing(dedup);
     const Slot &slot = table->SlotOf(generation);
     for (int64_t g = table->oldest_generation; g <= table->current_generation; g++)
         if (&table->SlotOf(g) == &slot) return false;
+
+    if (!ConditionalLockRelationOid(slot.relation, AccessShareLock)) return false;
+    Relation partition = table_open(slot.relation, NoLock);
+    bool empty = RelationGetNumberOfBlocks(partition) == 0;
+    table_close(partition, AccessShareLock);
+    if (empty) return true;
     if (!ConditionalLockRelationOid(slot.relation, AccessExclusiveLock)) return false;
-    if (IsEmpty(slot)) return true;
 
     char *name =
         quote_qualified_identifier(get_namespace_name(get_rel_namespace(slot.relation)), get_rel_name(slot.relation));
