@@ -1,0 +1,125 @@
+-- What the extension's objects say in the catalogs: which there are, their comments, their privileges, how functions
+-- may be planned. Whoever adds an object adds it here.
+BEGIN;
+SELECT plan(16);
+
+CREATE TEMP VIEW member AS
+    SELECT classid, objid
+    FROM pg_depend
+    WHERE deptype = 'e' AND refclassid = 'pg_extension'::regclass
+      AND refobjid = (SELECT oid FROM pg_extension WHERE extname = 'idem');
+
+CREATE TEMP VIEW routine AS
+    SELECT * FROM pg_proc WHERE oid IN (SELECT objid FROM member WHERE classid = 'pg_proc'::regclass);
+
+-- Which objects there are
+
+SELECT bag_eq(
+    $$SELECT pg_describe_object(classid, objid, 0) FROM member WHERE classid <> 'pg_proc'::regclass$$,
+    $$VALUES ('type idem_state'), ('type idem_outcome'), ('type idem_event'), ('type idem_claim'),
+             ('table idem_registry'), ('table idem_control'), ('table idem_gate')$$,
+    'the extension has these types and tables');
+
+SELECT set_eq(
+    $$SELECT replace(oid::regprocedure::text, 'timestamp with time zone', 'timestamptz'),
+             prokind, provolatile, proparallel, proisstrict
+      FROM routine$$,
+    $$VALUES
+        ('idem_create_table(text,interval,interval,text,integer,boolean)',
+         'f'::"char", 'v'::"char", 'u'::"char", false),
+        ('idem_attach_table(regclass,interval,interval,text)',                                   'f', 'v', 'u', false),
+        ('idem_rotate(regclass)',                                                                'p', 'v', 'u', false),
+        ('idem_acquire(regclass,text,text,text,bytea,timestamptz,jsonb,text,interval,interval)', 'f', 'v', 'u', false),
+        ('idem_accept(regclass,text,text,text,bytea,timestamptz,jsonb)',                         'f', 'v', 'u', false),
+        ('idem_commit(regclass,text,text,text,jsonb,integer,interval)',                          'f', 'v', 'u', false),
+        ('idem_release(regclass,text,text,text,text,integer,interval)',                          'f', 'v', 'u', false),
+        ('idem_extend(regclass,text,text,text,integer,interval)',                                'f', 'v', 'u', false),
+        ('idem_lookup(regclass,text,text,text)',                                                 'f', 's', 'u', false),
+        ('idem_key(text,text,text)',                                                             'f', 'i', 's', false),
+        ('idem_business_key(text[])',                                                            'f', 'i', 's', false),
+        ('idem_fingerprint(bytea)',                                                              'f', 'i', 's', true),
+        ('idem_fingerprint(text)',                                                               'f', 'i', 's', true),
+        ('idem_fingerprint(jsonb,text[])',                                                       'f', 'i', 's', true)$$,
+    'the extension has these functions; all that write are VOLATILE and PARALLEL UNSAFE');
+
+SELECT is_empty(
+    $$SELECT oid::regprocedure FROM routine
+      WHERE prosecdef OR prolang <> (SELECT oid FROM pg_language WHERE lanname = 'c') OR proconfig IS NOT NULL$$,
+    'every function is C, runs as its caller and changes no setting');
+
+-- Comments
+
+SELECT is_empty(
+    $$SELECT pg_describe_object(classid, objid, 0) FROM member
+      WHERE coalesce(obj_description(objid, (SELECT relname FROM pg_class WHERE oid = classid)), '') = ''$$,
+    'every object has a comment');
+
+SELECT is_empty(
+    $$SELECT c.relname, a.attname
+      FROM pg_class c JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped
+      WHERE (c.oid IN (SELECT objid FROM member WHERE classid = 'pg_class'::regclass)
+             OR c.reltype IN (SELECT objid FROM member WHERE classid = 'pg_type'::regclass))
+        AND coalesce(col_description(c.oid, a.attnum), '') = ''$$,
+    'every column of its tables and types has a comment');
+
+SELECT isnt(obj_description(oid, 'pg_extension'), NULL, 'so has the extension')
+FROM pg_extension WHERE extname = 'idem';
+
+-- Privileges
+
+SELECT bag_eq(
+    $$SELECT c.relname::text, coalesce(nullif(a.grantee, 0)::regrole::text, 'PUBLIC'), a.privilege_type
+      FROM pg_class c, aclexplode(c.relacl) a
+      WHERE c.oid IN (SELECT objid FROM member) AND a.grantee <> c.relowner$$,
+    $$VALUES ('idem_registry', 'PUBLIC', 'SELECT'), ('idem_control', 'PUBLIC', 'SELECT')$$,
+    'of its tables nothing is granted to anybody, but SELECT on registry and control to PUBLIC');
+
+SELECT is_empty(
+    $$SELECT attrelid::regclass, attname FROM pg_attribute
+      WHERE attrelid IN (SELECT objid FROM member WHERE classid = 'pg_class'::regclass) AND attacl IS NOT NULL$$,
+    'nor on their columns');
+
+SELECT is_empty(
+    $$SELECT oid::regprocedure FROM routine WHERE proacl IS NOT NULL$$,
+    'functions keep their default privilege, EXECUTE for PUBLIC');
+
+SELECT is_empty(
+    $$SELECT oid::regtype FROM pg_type WHERE oid IN (SELECT objid FROM member) AND typacl IS NOT NULL$$,
+    'types keep theirs, USAGE for PUBLIC');
+
+-- Types
+
+SELECT enum_has_labels('idem_state', ARRAY['pending', 'processing', 'done', 'failed', 'dead']);
+
+SELECT enum_has_labels('idem_outcome',
+    ARRAY['acquired', 'duplicate', 'busy', 'backoff', 'dead', 'conflict', 'stale', 'bypassed']);
+
+SELECT results_eq(
+    $$SELECT attname::text COLLATE "default", format_type(atttypid, atttypmod) FROM pg_attribute
+      WHERE attrelid = 'idem_event'::regclass AND attnum > 0 ORDER BY attnum$$,
+    $$VALUES ('key', 'uuid'), ('state', 'idem_state'), ('attempt', 'integer'),
+             ('first_seen_at', 'timestamp with time zone'), ('claimed_at', 'timestamp with time zone'),
+             ('claimable_at', 'timestamp with time zone'), ('settled_at', 'timestamp with time zone'),
+             ('expires_at', 'timestamp with time zone'), ('failures', 'integer'), ('slot', 'smallint'),
+             ('handler', 'text'), ('event_id', 'text'), ('batch', 'text'), ('fingerprint', 'bytea'), ('owner', 'text'),
+             ('result', 'jsonb'), ('error', 'text'), ('payload', 'jsonb'), ('extra', 'jsonb')$$,
+    'idem_event has its columns, in the order which wastes no padding');
+
+SELECT is_empty(
+    $$SELECT attname FROM pg_attribute
+      WHERE attrelid = 'idem_event'::regclass AND attname IN ('handler', 'event_id', 'batch', 'owner')
+        AND attcollation <> '"C"'::regcollation$$,
+    'identifiers compare byte by byte');
+
+-- The extension as a whole
+
+SELECT is(ARRAY['idem_registry', 'idem_control']::regclass[]::oid[], extconfig,
+    'pg_dump takes registry and control along')
+FROM pg_extension WHERE extname = 'idem';
+
+CREATE SCHEMA elsewhere;
+SELECT throws_ok('ALTER EXTENSION idem SET SCHEMA elsewhere', '0A000', 'extension "idem" does not support SET SCHEMA',
+    'the extension stays in its schema');
+
+SELECT * FROM finish();
+ROLLBACK;
