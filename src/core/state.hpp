@@ -1,8 +1,8 @@
 // The state machine of an event: one pure function which decides every claim and every settling.
 //
 // It knows neither the server nor the clock nor the storage: what was seen and what is asked goes in, what to write and
-// what to answer comes out. So its whole input space can be tested (test/unit/state_*_test.cpp), and every caller decides
-// alike.
+// what to answer comes out. So its whole input space can be tested (test/unit/state_*_test.cpp), and every caller
+// decides alike.
 #pragma once
 
 #include <cstdint>
