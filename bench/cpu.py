@@ -1,0 +1,215 @@
+#!/usr/bin/python3 -Bu
+# Server CPU and WAL per event: plpgsql loops of idem's calls and of hand-written statements, one transaction a chunk.
+# Small chunks of all sides take turns, and ratios are taken within a turn, because the machine's speed drifts. A loop
+# which only composes the event ids is measured like a side, and subtracted from each.
+
+import argparse
+import os
+import sys
+from dataclasses import dataclass, field
+
+import psycopg2
+
+from figures import ratios, spread, verdict
+
+INSERT = """INSERT INTO {table} (handler, event_id, status, created_at, expires_at)
+            VALUES ('charge-wallet', id, 'processing', clock_timestamp(), clock_timestamp() + '15 minutes')
+            ON CONFLICT DO NOTHING;"""
+UPDATE = """UPDATE {table} SET status = 'done', expires_at = clock_timestamp() + '30 days'{result}
+            WHERE handler = 'charge-wallet' AND event_id = id;"""
+ACQUIRE = """SELECT acquired INTO go_on FROM idem_acquire('{table}', 'charge-wallet', id);"""
+ACQUIRE_IN_EXPRESSION = """claim := idem_acquire('{table}', 'charge-wallet', id); go_on := claim.acquired;"""
+COMMIT = """PERFORM idem_commit('{table}', 'charge-wallet', id{result});"""
+
+
+def by_hand(table, result=False):
+    update = UPDATE.format(table=table, result=""", result = '{"balance": 90}'""" if result else "")
+    return INSERT.format(table=table) + f"IF FOUND THEN {update} END IF;"
+
+
+def by_idem(table, result=False, acquire=ACQUIRE):
+    commit = COMMIT.format(table=table, result=""", result => '{"balance": 90}'""" if result else "")
+    return acquire.format(table=table) + f"IF go_on THEN {commit} END IF;"
+
+
+@dataclass
+class Comparison:
+    idem: str
+    hand: str
+    cpu_target: float = None
+    wal_target: float = None
+
+
+@dataclass
+class Group:
+    title: str
+    sides: dict                 # name -> statements of the loop's body
+    comparisons: list
+    duplicates: bool = False    # ids of the 1,000,000 known events instead of new ones
+    first_id: int = 1           # where new ids start
+    chunks: dict = field(default_factory=dict)
+
+
+GROUPS = [
+    Group("new event, no result", {
+        "hand-written": by_hand("processed_event_c"),
+        "hand-written, twin": by_hand("processed_event_twin"),
+        "hand-written, en-US": by_hand("processed_event_en"),
+        "idem": by_idem("webhook"),
+        "idem, expression": by_idem("webhook", acquire=ACQUIRE_IN_EXPRESSION),
+    }, [
+        Comparison("hand-written, twin", "hand-written"),
+        Comparison("idem", "hand-written", cpu_target=0.40, wal_target=0.48),
+        Comparison("idem", "hand-written, en-US", cpu_target=0.40, wal_target=0.48),
+        Comparison("idem, expression", "hand-written", cpu_target=0.40),
+    ]),
+    Group("new event, with result", {
+        "hand-written": by_hand("processed_event_c", result=True),
+        "hand-written, en-US": by_hand("processed_event_en", result=True),
+        "idem": by_idem("webhook", result=True),
+    }, [
+        Comparison("idem", "hand-written", cpu_target=0.40, wal_target=0.75),
+        Comparison("idem", "hand-written, en-US", cpu_target=0.40, wal_target=0.75),
+    ], first_id=10_000_001),
+    Group("claim alone", {
+        "hand-written": """INSERT INTO claimed_key
+            VALUES (md5('charge-wallet:' || id)::uuid, clock_timestamp(), clock_timestamp() + '30 days')
+            ON CONFLICT DO NOTHING;""",
+        "idem_accept": "SELECT acquired INTO go_on FROM idem_accept('webhook', 'charge-wallet', id);",
+        "idem_accept, expression": "claim := idem_accept('webhook', 'charge-wallet', id); go_on := claim.acquired;",
+    }, [
+        Comparison("idem_accept", "hand-written", cpu_target=0.90),
+        Comparison("idem_accept, expression", "hand-written", cpu_target=0.90),
+    ], first_id=20_000_001),
+    Group("duplicate, 1,000,000 known events", {
+        "hand-written": INSERT.format(table="processed_event_c_1m"),
+        "hand-written, en-US": INSERT.format(table="processed_event_en_1m"),
+        "idem": ACQUIRE.format(table="webhook_1m"),
+        "idem, expression": ACQUIRE_IN_EXPRESSION.format(table="webhook_1m"),
+        "idem, 4 generations": ACQUIRE.format(table="webhook_ring"),
+    }, [
+        Comparison("idem", "hand-written", cpu_target=0.50),
+        Comparison("idem", "hand-written, en-US", cpu_target=0.50),
+        Comparison("idem, expression", "hand-written", cpu_target=0.50),
+        Comparison("idem, 4 generations", "hand-written"),
+    ], duplicates=True),
+    Group("new event, no result, 1,000,000 known events", {
+        "hand-written": by_hand("processed_event_c_1m"),
+        "hand-written, en-US": by_hand("processed_event_en_1m"),
+        "idem": by_idem("webhook_1m"),
+        "idem, 4 generations": by_idem("webhook_ring"),
+    }, [
+        Comparison("idem", "hand-written"),
+        Comparison("idem", "hand-written, en-US"),
+        Comparison("idem, 4 generations", "hand-written"),
+    ], first_id=30_000_001),
+]
+
+LOOP = """CREATE OR REPLACE FUNCTION pg_temp.loop(first int, calls int) RETURNS void LANGUAGE plpgsql AS $body$
+DECLARE
+    id text;
+    go_on boolean;
+    claim idem_claim;
+BEGIN
+    FOR i IN first .. first + calls - 1 LOOP
+        id := 'evt_' || left(md5(({number})::text), 24);
+        {statements}
+    END LOOP;
+END $body$"""
+
+
+class Side:
+    """A connection whose loop runs one side; its server process does nothing else."""
+
+    def __init__(self, group, statements):
+        self.connection = psycopg2.connect("")
+        self.connection.autocommit = True
+        self.cursor = self.connection.cursor()
+        number = "1 + floor(random() * 1000000)::int" if group.duplicates else "i"
+        self.cursor.execute(LOOP.format(number=number, statements=statements))
+        self.cursor.execute("SELECT pg_backend_pid()")
+        self.process = self.cursor.fetchone()[0]
+        self.cpu, self.wal = [], []
+
+    def cpu_ns(self):
+        with open(f"/proc/{self.process}/schedstat") as schedstat:
+            return int(schedstat.read().split()[0])
+
+    def run(self, first, calls):
+        before = self.cpu_ns()
+        self.cursor.execute("SELECT pg_temp.loop(%s, %s)", (first, calls))
+        return (self.cpu_ns() - before) / calls / 1000
+
+
+def wal_position(cursor):
+    cursor.execute("SELECT pg_current_wal_insert_lsn() - '0/0'")
+    return int(cursor.fetchone()[0])
+
+
+def measure(group, calls, turns, observer):
+    sides = {name: Side(group, statements) for name, statements in {"": "", **group.sides}.items()}
+    first = group.first_id
+    # Fills caches and maps shared memory: every page of the large tables is likely to be touched.
+    warm_up = 100_000 if group.duplicates or group.first_id >= 30_000_001 else 10_000
+    for side in sides.values():
+        side.run(first, warm_up)
+    first += warm_up
+    for turn in range(turns):
+        names = list(sides) if turn % 2 == 0 else list(reversed(sides))
+        for name in names:
+            before = wal_position(observer)
+            sides[name].cpu.append(sides[name].run(first, calls))
+            sides[name].wal.append((wal_position(observer) - before) / calls)
+        first += calls
+
+    loop = sides.pop("")
+    print(f"\n{group.title}\n  event id and loop, subtracted below: {spread(loop.cpu)} µs")
+    for name, side in sides.items():
+        side.cpu = [gross - empty for gross, empty in zip(side.cpu, loop.cpu)]
+        print(f"  {name:22} {spread(side.cpu):>22} µs CPU {spread(side.wal, 0):>16} bytes of WAL")
+    for c in group.comparisons:
+        idem, hand = sides[c.idem], sides[c.hand]
+        report(f"{c.idem} / {c.hand}, CPU", ratios(idem.cpu, hand.cpu), c.cpu_target)
+        if not group.duplicates:
+            report(f"{c.idem} / {c.hand}, WAL", ratios(idem.wal, hand.wal), c.wal_target)
+    if group.duplicates:
+        duplicates_write_nothing(sides["idem"], calls)
+    for side in [loop, *sides.values()]:
+        side.connection.close()
+
+
+def report(what, values, target):
+    middle = sorted(values)[len(values) // 2]
+    print(f"  {what:44} {spread(values):>18}  "
+          + (verdict(middle <= target, f"<= {target:.2f}") if target else ""))
+
+
+def duplicates_write_nothing(side, calls):
+    side.connection.autocommit = False
+    before = wal_position(side.cursor)
+    side.run(1, calls)
+    written = wal_position(side.cursor) - before
+    side.cursor.execute("SELECT pg_current_xact_id_if_assigned()")
+    xid = side.cursor.fetchone()[0]
+    side.connection.rollback()
+    print(f"  idem: {written} bytes of WAL in {calls} calls, transaction id {xid}  "
+          + verdict(written == 0 and xid is None, "0 bytes, no transaction id"))
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--calls", type=int, default=2000, help="calls in a chunk")
+    parser.add_argument("--turns", type=int, default=101, help="chunks of each side")
+    parser.add_argument("--only", default="", help="groups whose title contains this")
+    arguments = parser.parse_args()
+
+    observer = psycopg2.connect("")
+    observer.autocommit = True
+    cursor = observer.cursor()
+    for group in GROUPS:
+        if arguments.only in group.title:
+            measure(group, arguments.calls, arguments.turns, cursor)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,28 @@
+# Every SQL command of the README works when it is pasted, in order, into a fresh database, and answers what the README says.
+
+use strict;
+use warnings;
+use FindBin;
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use Test::More;
+
+my $readme = slurp_file("$FindBin::Bin/../../README.md");
+my @blocks = $readme =~ /^```sql\n(.*?)^```/msg;
+cmp_ok(scalar @blocks, '>=', 5, 'README has its SQL blocks');
+
+my $node = PostgreSQL::Test::Cluster->new('main');
+$node->init;
+$node->start;
+
+my ($status, $stdout, $stderr) = $node->psql('postgres', join("\n", @blocks), on_error_stop => 1);
+is($stderr, '', 'no command of the README fails');
+is($status, 0, 'psql is content');
+is( $stdout,
+    join("\n", 'inbox', 't|acquired|', '', 'f|duplicate|{"balance": 90}', 'outbox', 't|1', '', 'acquired', 'conflict'),
+    'the answers are those of the README');
+is($node->safe_psql('postgres', 'SELECT * FROM ledger'), 'evt_124|1000', 'one statement: booked');
+is($node->safe_psql('postgres', 'SELECT balance FROM wallet'), '90', 'one transaction: charged');
+
+$node->stop;
+done_testing();
