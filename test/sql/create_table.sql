@@ -1,6 +1,6 @@
 -- idem_create_table: what it makes and registers.
 BEGIN;
-SELECT plan(35);
+SELECT plan(37);
 
 -- With defaults
 
@@ -68,6 +68,11 @@ SELECT is(ROW(hot_window, cold_window)::text, '("3659 days 23:59:59.999999","366
     'are kept to the microsecond')
 FROM idem_registry WHERE dedup = 'longest'::regclass;
 
+SELECT lives_ok($$SELECT idem_create_table('mixed', '-1 day 24 hours 15 minutes', '1 day -1 hour')$$,
+    'windows of mixed signs');
+SELECT is(ROW(hot_window, cold_window)::text, '(00:15:00,23:00:00)', 'are what they sum up to')
+FROM idem_registry WHERE dedup = 'mixed'::regclass;
+
 SELECT lives_ok($$SELECT idem_create_table('fewest', generations => 2)$$, 'two generations');
 SELECT is(count(*), 2::bigint, 'make two partitions') FROM pg_inherits WHERE inhparent = 'fewest'::regclass;
 SELECT is(outcome, 'acquired', 'which take events') FROM idem_accept('fewest', 'book', 'e1');
@@ -93,7 +98,7 @@ SELECT is(outcome, 'acquired', 'one table does not know another''s events') FROM
 SELECT set_eq(
     $$SELECT dedup::text FROM idem_registry JOIN pg_class c ON c.oid = dedup
       WHERE relnamespace = 'public'::regnamespace$$,
-    $$VALUES ('plain'), ('own'), ('shortest'), ('longest'), ('fewest'), ('most'), ('forgetful')$$,
+    $$VALUES ('plain'), ('own'), ('shortest'), ('longest'), ('mixed'), ('fewest'), ('most'), ('forgetful')$$,
     'all of them are registered');
 
 SELECT * FROM finish();

@@ -1,6 +1,6 @@
 -- idem_create_table: what it refuses; then nothing is made.
 BEGIN;
-SELECT plan(62);
+SELECT plan(64);
 
 CREATE TEMP TABLE before_all AS SELECT oid FROM pg_class;
 
@@ -30,6 +30,7 @@ FROM unnest(ARRAY['hot_window', 'cold_window']) name,
              ('-2147483648 days',                   'must be positive'),
              ('3660 days 00:00:00.000001',          'is too long'),
              ('3661 days',                          'is too long'),
+             ('-1 day 100000 hours',                'is too long'),
              ('2147483647 days',                    'is too long')) AS bad (span, fault);
 
 SELECT throws_ok($$SELECT idem_create_table('refused', '1 hour', '1 hour')$$, '22023',

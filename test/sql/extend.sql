@@ -19,7 +19,7 @@ END $$;
 SELECT FROM idem_acquire('outbox', 'send', 'taken over');
 
 BEGIN;
-SELECT plan(32);
+SELECT plan(33);
 
 CREATE TEMP TABLE at_start AS SELECT * FROM outbox;
 
@@ -34,11 +34,13 @@ SELECT is(
     (SELECT to_jsonb(a) - '{claimable_at,expires_at}'::text[] FROM at_start a WHERE event_id = 'nearly out'),
     'nothing else changes, the attempt neither');
 
+SELECT ctid AS place FROM outbox WHERE event_id = 'running' \gset
 SELECT is(ends, (SELECT claimable_at FROM at_start WHERE event_id = 'running'), 'a shorter window does not shorten it')
 FROM idem_extend('outbox', 'send', 'running', attempt => 1, hot_window => '1 second') ends;
 SELECT is(ROW(claimable_at, expires_at),
     (SELECT ROW(claimable_at, expires_at) FROM at_start WHERE event_id = 'running'), 'in the row neither')
 FROM outbox WHERE event_id = 'running';
+SELECT is(ctid, :'place', 'which is not written again') FROM outbox WHERE event_id = 'running';
 SELECT throws_ok($$SELECT idem_extend('outbox', 'send', 'running', attempt => 1, hot_window => '16 minutes')$$, '22023',
     'hot_window is longer than that of dedup table "outbox"', 'a longer window is refused');
 SELECT ok(ends BETWEEN now() + interval '15 minutes' AND clock_timestamp() + interval '15 minutes',

@@ -35,9 +35,9 @@ CREATE FUNCTION stress.coverage() RETURNS TABLE (what text, times bigint, at_lea
     UNION ALL
     SELECT 'events forgotten and claimed anew', count(*) - count(DISTINCT (dedup, handler, event_id)), 200 FROM stress.effect
     UNION ALL
-    SELECT 'rotations of ' || t.name, current_generation, CASE t.name WHEN 'kept' THEN 15 ELSE 40 END
+    SELECT 'rotations of ' || t.name, current_generation, CASE t.name WHEN 'kept' THEN 15 ELSE 30 END
     FROM idem_control c JOIN stress.dedup_table t ON t.name::regclass = c.dedup
     UNION ALL
-    SELECT 'retired generations of ' || t.name, oldest_generation, CASE t.name WHEN 'kept' THEN 0 ELSE 20 END
+    SELECT 'retired generations of ' || t.name, oldest_generation, CASE t.name WHEN 'kept' THEN 0 ELSE 10 END
     FROM idem_control c JOIN stress.dedup_table t ON t.name::regclass = c.dedup
 $$;

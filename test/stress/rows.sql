@@ -1,7 +1,7 @@
 -- What is remembered, against what was done: for idem's own tables only.
 
 CREATE VIEW stress.row AS
-SELECT 'brief'::regclass AS dedup, * FROM brief UNION ALL SELECT 'wide', * FROM wide
+SELECT 'brief'::regclass AS dedup, * FROM brief UNION ALL SELECT 'sparse', * FROM sparse UNION ALL SELECT 'wide', * FROM wide
 UNION ALL SELECT 'leased', * FROM leased UNION ALL SELECT 'kept', * FROM kept;
 
 -- Slots between the oldest and the current generation; what else a slot holds is forgotten already.

@@ -15,6 +15,7 @@ CREATE TABLE stress.dedup_table (
 );
 INSERT INTO stress.dedup_table VALUES
     ('brief', 'transaction', '100 ms', '300 ms', 8, 40),        -- forgets within a few turns of the ring
+    ('sparse', 'transaction', '100 ms', '600 ms', 8, 20),       -- generations with one event or none, so retired at once
     ('wide', 'transaction', '100 ms', '2 s', 64, 100),          -- dozens of sealed generations
     ('leased', 'lease', '150 ms', '1 s', 48, 40),               -- leases which run out and are taken over
     ('kept', 'transaction', '15 minutes', '30 days', 64, NULL); -- forgets nothing: one effect an event, for good
@@ -69,12 +70,14 @@ CREATE FUNCTION stress.event_number() RETURNS bigint LANGUAGE sql AS
 CREATE TABLE stress.run (first_event bigint, last_event bigint);
 INSERT INTO stress.run VALUES (stress.event_number() - 40, NULL);
 
--- Each table has its turn for 50 ms, so that deliveries and turns of the ring meet.
+-- Each table has its turn for 50 ms, so that deliveries and turns of the ring meet; the sparse one has pauses between its turns.
 CREATE FUNCTION stress.pick_table(VARIADIC names text[]) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE
-    turn text := (ARRAY['brief', 'wide', 'leased', 'kept'])[1 + stress.event_number() % 4];
+    number bigint := stress.event_number();
+    turn   text := CASE WHEN number / 8 % 4 = 0 AND number % 2 = 0 THEN 'sparse'
+                        ELSE (ARRAY['brief', 'wide', 'leased', 'kept'])[1 + number % 4] END;
 BEGIN
-    RETURN CASE WHEN turn = ANY (names) AND random() < 0.8 THEN turn
+    RETURN CASE WHEN turn = ANY (names || 'sparse'::text) AND random() < 0.8 THEN turn
                 ELSE names[1 + floor(cardinality(names) * random())] END;
 END $$;
 
@@ -90,6 +93,9 @@ DECLARE
 BEGIN
     IF random() < 0.4 THEN
         number := number - floor(40 * random() ^ 3);
+    END IF;
+    IF table_name = 'sparse' THEN
+        number := number / 8;
     END IF;
     RETURN (table_name::regclass, CASE WHEN random() < 0.8 THEN 'book' ELSE 'mail' END,
             'evt_' || CASE WHEN cycle IS NULL THEN number ELSE number % cycle END);
@@ -222,7 +228,7 @@ BEGIN
         RETURN;
     END IF;
     IF random() < 0.3 THEN
-        PERFORM pg_sleep(0.006 * random());
+        PERFORM pg_sleep(CASE WHEN random() < 0.3 THEN 0.1 ELSE 0.006 END * random());
     END IF;
     chance := random();
     IF chance < 0.06 THEN

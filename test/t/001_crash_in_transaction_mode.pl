@@ -1,5 +1,5 @@
-# A crash between any two steps of a delivery in transaction mode leaves nothing half done: afterwards the event is acquired
-# again and the work was not done, or it is a duplicate and the work was done.
+# A crash between any two steps of a delivery in transaction mode leaves nothing half done: afterwards the event is
+# acquired again and the work was not done, or it is a duplicate and the work was done.
 
 use strict;
 use warnings;
@@ -58,8 +58,7 @@ foreach my $on_disk (@on_disk)
 my $client = $node->background_psql('postgres');
 foreach my $crash (grep { $_->{before} ne 'new event' } @crashes)
 {
-    $client->query_safe(
-        "SELECT outcome FROM idem_release('inbox', 'book', '$crash->{event}', error => 'no balance')");
+    $client->query_safe("SELECT outcome FROM idem_release('inbox', 'book', '$crash->{event}', error => 'no balance')");
 }
 $client->query_safe("CALL idem_rotate('inbox')");
 
@@ -75,6 +74,7 @@ foreach my $on_disk (@on_disk)
     }
     $client->query_safe('CHECKPOINT') if $on_disk eq 'pages';
 }
+
 # Its COMMIT forces all WAL before it to disk.
 $client->query_safe('CREATE TABLE anything ()');
 $node->stop('immediate');
@@ -91,7 +91,9 @@ foreach my $crash (@crashes)
     my $booked = "SELECT count(*) FROM ledger WHERE event_id = '$event'";
 
     is($client->query_safe($booked), $committed ? 1 : 0, "$event: work " . ($committed ? 'done' : 'not done'));
-    is($client->query_safe("SELECT deliver('$event')"), $committed ? $duplicate : "acquired $attempt", "$event: next delivery");
+    is( $client->query_safe("SELECT deliver('$event')"),
+        $committed ? $duplicate : "acquired $attempt",
+        "$event: next delivery");
     is($client->query_safe("SELECT deliver('$event')"), $duplicate, "$event: delivery after it");
     is($client->query_safe($booked), 1, "$event: work done once");
     is($client->query_safe("SELECT count(*) FROM inbox WHERE event_id = '$event'"), 1, "$event: remembered once");

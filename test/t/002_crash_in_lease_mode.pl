@@ -1,5 +1,5 @@
-# A crash between any two steps of a delivery in lease mode leaves the claim as the last COMMIT left it: its holder may still
-# settle it unless somebody took it over, and no attempt that was committed is ever given out again.
+# A crash between any two steps of a delivery in lease mode leaves the claim as the last COMMIT left it: its holder may
+# still settle it unless somebody took it over, and no attempt that was committed is ever given out again.
 
 use strict;
 use warnings;
@@ -71,7 +71,8 @@ my $expire = q{SELECT outcome FROM idem_acquire('outbox', 'send', '%s', hot_wind
 my @ends = (
     [ 'run out' => [$expire] => 2 ],
     [ 'run out and taken over' => [ $expire, $expire ] => 3 ],
-    [ 'failed' => [ $acquire, q{SELECT idem_release('outbox', 'send', '%s', error => 'no route', attempt => 1)} ] => 2 ],
+    [   'failed' => [ $acquire, q{SELECT idem_release('outbox', 'send', '%s', error => 'no route', attempt => 1)} ] => 2
+    ],
     [ 'given back' => [ $acquire, q{SELECT idem_release('outbox', 'send', '%s', attempt => 1)} ] => 2 ],
     [   'settled and forgotten' =>
           [ $acquire, q{SELECT idem_commit('outbox', 'send', '%s', attempt => 1, cold_window => '1 microsecond')} ] => 2
@@ -83,7 +84,7 @@ foreach my $end (@ends)
 }
 
 # Claims which are taken over, settled or extended when the crash comes.
-$client->query_safe(sprintf($expire, $_)) foreach 'crash in a takeover', 'crash after a takeover';
+$client->query_safe(sprintf($expire, $_))  foreach 'crash in a takeover', 'crash after a takeover';
 $client->query_safe(sprintf($acquire, $_)) foreach 'crash in a release', 'crash in a heartbeat';
 my @halves = (
     sprintf($acquire, 'crash in a takeover'),
@@ -122,12 +123,14 @@ foreach my $crash (@crashes)
 foreach my $end (@ends)
 {
     my ($event, undef, $attempt) = @$end;
-    is($client->query_safe(sprintf($acquire, $event)), "acquired|$attempt", "claim $event before the crash: next acquire");
+    is($client->query_safe(sprintf($acquire, $event)),
+        "acquired|$attempt", "claim $event before the crash: next acquire");
 }
 
 is($client->query_safe(sprintf($acquire, 'crash in a release')), 'busy|1', 'crash in a release: claim still runs');
 is($client->query_safe($lease_end), $committed_lease_end, 'crash in a heartbeat: lease ends when it did before');
-is($client->query_safe(sprintf($acquire, 'crash in a takeover')), 'acquired|2', 'crash in a takeover: claim taken over');
+is($client->query_safe(sprintf($acquire, 'crash in a takeover')), 'acquired|2',
+    'crash in a takeover: claim taken over');
 foreach my $event ('crash in a takeover', 'crash after a takeover')
 {
     $client->query('BEGIN');
@@ -136,8 +139,10 @@ foreach my $event ('crash in a takeover', 'crash after a takeover')
     like($client->{stderr}, qr/ERROR:  ID001/, "$event: first holder may not settle");
     $client->{stderr} = '';
     $client->query_safe('COMMIT');
-    is($client->query_safe("SELECT count(*) FROM ledger WHERE event_id = '$event'"), 0, "$event: its work is rolled back");
-    is($client->query_safe("SELECT idem_commit('outbox', 'send', '$event', attempt => 2)"), '', "$event: second holder settles");
+    is($client->query_safe("SELECT count(*) FROM ledger WHERE event_id = '$event'"),
+        0, "$event: its work is rolled back");
+    is($client->query_safe("SELECT idem_commit('outbox', 'send', '$event', attempt => 2)"),
+        '', "$event: second holder settles");
 }
 $client->quit;
 

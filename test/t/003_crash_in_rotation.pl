@@ -1,5 +1,6 @@
 # A crash between any two steps of idem_rotate leaves the ring where its last COMMIT left it: no event that is to be
-# remembered is lost, a generation that left the ring but was not emptied yet is emptied before its slot is opened again.
+# remembered is lost, a generation that left the ring but was not emptied yet is emptied before its slot is opened
+# again.
 
 use strict;
 use warnings;

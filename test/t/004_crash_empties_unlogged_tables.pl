@@ -55,7 +55,7 @@ $node->start;
 is($node->safe_psql('postgres', 'SELECT count(*) FROM inbox'), 0, 'crash empties an unlogged table');
 is($node->safe_psql('postgres', 'SELECT count(*) FROM outbox'), 0, 'crash empties an unlogged table in lease mode');
 is($node->safe_psql('postgres', 'SELECT count(*) FROM kept'), 2, 'crash leaves a logged table as it is');
-is( $node->safe_psql('postgres', 'SELECT DISTINCT oldest_generation, current_generation FROM idem_control'),
+is($node->safe_psql('postgres', 'SELECT DISTINCT oldest_generation, current_generation FROM idem_control'),
     '0|1', 'crash leaves the rings where they are');
 foreach my $event ('in a sealed generation', 'in the current generation')
 {

@@ -1,5 +1,5 @@
-# A prepared transaction keeps its claims through restart, crash and rotation: others are told busy until it is decided, then
-# duplicate or acquired; what it prepared is never taken out of the ring meanwhile.
+# A prepared transaction keeps its claims through restart, crash and rotation: others are told busy until it is decided,
+# then duplicate or acquired; what it prepared is never taken out of the ring meanwhile.
 
 use strict;
 use warnings;
@@ -138,7 +138,8 @@ foreach my $what ('claim', 'lease', 'commit', 'sealed commit')
 is(acquire('inbox', 'claim kept'), 'duplicate|1|{"cents": 100}', 'committed claim: duplicate with its result');
 is(acquire('inbox', 'claim undone'), 'acquired|1|', 'rolled back claim: acquired');
 is(acquire('outbox', 'lease kept'), 'busy|1|', 'committed lease: it runs');
-is($client->query_safe(q{SELECT idem_commit('outbox', 'h', 'lease kept', attempt => 1)}), '', 'committed lease: its holder settles');
+is($client->query_safe(q{SELECT idem_commit('outbox', 'h', 'lease kept', attempt => 1)}),
+    '', 'committed lease: its holder settles');
 is(acquire('outbox', 'lease undone'), 'acquired|1|', 'rolled back lease: acquired');
 foreach my $what ('commit', 'sealed commit')
 {
@@ -153,8 +154,10 @@ is($client->query_safe(q{SELECT count(*), count(DISTINCT key) FROM outbox}), '5|
 $client->query_safe(q{COMMIT PREPARED 'claim expired'});
 is(acquire('forgetful', 'claim expired'), 'acquired|2|', 'committed claim that has expired: acquired anew');
 $client->query_safe(q{CALL idem_rotate('forgetful')});
-is($client->query_safe(q{SELECT oldest_generation, current_generation FROM idem_control WHERE dedup = 'forgetful'::regclass}),
-    '2|3', 'generations are retired once nothing in them is prepared');
+is( $client->query_safe(
+        q{SELECT oldest_generation, current_generation FROM idem_control WHERE dedup = 'forgetful'::regclass}),
+    '2|3',
+    'generations are retired once nothing in them is prepared');
 $client->quit;
 
 $node->stop;

@@ -1,5 +1,5 @@
-# A dump of a database has all that idem knows: restored into a fresh database, duplicates are duplicates there, unsettled
-# claims are unsettled, and rings and policies are what they were.
+# A dump of a database has all that idem knows: restored into a fresh database, duplicates are duplicates there,
+# unsettled claims are unsettled, and rings and policies are what they were.
 
 use strict;
 use warnings;
@@ -36,7 +36,8 @@ $node->safe_psql(
     SELECT dedup.idem_accept('"Shop"."In Box"', 'book', 'settled in generation 0', result => '{"cents": 100}',
         fingerprint => dedup.idem_fingerprint('cents=100'::text));
     SELECT dedup.idem_accept('"Shop"."In Box"', 'book', 'settled with a batch', batch => 'resend');
-    SELECT dedup.idem_acquire('"Shop".outbox', 'send', 'claimed in generation 0', owner => 'delivery 1', payload => '{"to": "A"}');
+    SELECT dedup.idem_acquire('"Shop".outbox', 'send', 'claimed in generation 0', owner => 'delivery 1',
+        payload => '{"to": "A"}');
     SELECT dedup.idem_accept('"Shop".hot', 'book', 'settled');
     CALL dedup.idem_rotate('"Shop"."In Box"');
     CALL dedup.idem_rotate('"Shop".outbox');
@@ -73,14 +74,17 @@ sub restored_database_goes_on
     };
     my $inbox = q{'"Shop"."In Box"', 'book'};
     my $outbox = q{'"Shop".outbox', 'send'};
-    is($acquire->("$inbox, 'settled in generation 0'"), 'duplicate|1|{"cents": 100}', "$how: duplicate with its result");
+    is($acquire->("$inbox, 'settled in generation 0'"), 'duplicate|1|{"cents": 100}',
+        "$how: duplicate with its result");
     is($acquire->("$inbox, 'settled in generation 0', fingerprint => dedup.idem_fingerprint('cents=1'::text)"),
         'conflict|1|', "$how: conflict");
     is($acquire->("$inbox, 'settled in generation 1'"), 'duplicate|1|', "$how: duplicate of the current generation");
     is($acquire->("$inbox, 'settled with a batch', 'resend'"), 'duplicate|1|', "$how: duplicate with a batch");
     is($acquire->(q{'"Shop".hot', 'book', 'settled'}), 'duplicate|1|', "$how: duplicate of an unlogged table");
-    is($acquire->("$outbox, 'claimed in generation 0', owner => 'delivery 1'"), 'acquired|1|', "$how: lease of its owner");
+    is($acquire->("$outbox, 'claimed in generation 0', owner => 'delivery 1'"),
+        'acquired|1|', "$how: lease of its owner");
     is($acquire->("$outbox, 'run out'"), 'acquired|2|', "$how: lease that ran out is taken over");
+
     foreach my $event ('claimed in generation 0', 'claimed in generation 1')
     {
         is($acquire->("$outbox, '$event'"), 'busy|1|', "$how: lease $event runs");
@@ -95,12 +99,16 @@ sub restored_database_goes_on
         return $owner->query_safe("SELECT outcome, attempt FROM dedup.idem_accept('$table', 'book', '$event')");
     };
     my %attempt_of = (failed => 2, new => 1);
-    is($accept->('"Shop"."In Box"', $_), "acquired|$attempt_of{$_}", "$how: $_ event is acquired") foreach keys %attempt_of;
+    is($accept->('"Shop"."In Box"', $_), "acquired|$attempt_of{$_}", "$how: $_ event is acquired")
+      foreach keys %attempt_of;
     $owner->query_safe(q{CALL dedup.idem_rotate('"Shop"."In Box"')});
-    is($accept->('"Shop"."In Box"', $_), "duplicate|$attempt_of{$_}", "$how: $_ event is remembered") foreach keys %attempt_of;
+    is($accept->('"Shop"."In Box"', $_), "duplicate|$attempt_of{$_}", "$how: $_ event is remembered")
+      foreach keys %attempt_of;
     is( $owner->query_safe(
-            q{SELECT oldest_generation, current_generation FROM dedup.idem_control WHERE dedup = '"Shop"."In Box"'::regclass}),
-        '0|2', "$how: ring turns");
+            q{SELECT oldest_generation, current_generation FROM dedup.idem_control
+              WHERE dedup = '"Shop"."In Box"'::regclass}),
+        '0|2',
+        "$how: ring turns");
     $owner->query_safe(q{SELECT dedup.idem_create_table('"Shop".another')});
     is($accept->('"Shop".another', 'new'), 'acquired|1', "$how: owner makes another dedup table");
     $owner->quit;

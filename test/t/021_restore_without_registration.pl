@@ -1,5 +1,5 @@
-# A dedup table that was restored without its registration (pg_dump of a table, of a schema, or of no data) is refused with a
-# hint; once its owner attaches it, it remembers what it remembered before, and its ring turns.
+# A dedup table that was restored without its registration (pg_dump of a table, of a schema, or of no data) is refused
+# with a hint; once its owner attaches it, it remembers what it remembered before, and its ring turns.
 
 use strict;
 use warnings;
@@ -33,7 +33,7 @@ $node->safe_psql(
     SELECT idem_accept('shop.inbox', 'book', 'settled in generation 4', result => '{"cents": 100}');
     SELECT idem_release('shop.inbox', 'book', 'released in generation 4', attempt => 1, error => 'no balance');
 });
-is( $node->safe_psql('source', 'SELECT slot, count(*) FROM shop.inbox GROUP BY slot ORDER BY slot'),
+is($node->safe_psql('source', 'SELECT slot, count(*) FROM shop.inbox GROUP BY slot ORDER BY slot'),
     "0|1\n1|2\n2|2", 'events are in all slots');
 
 my $folder = PostgreSQL::Test::Utils::tempdir;
@@ -51,7 +51,8 @@ sub owner_of_restored
         $node->safe_psql($copy, 'CREATE SCHEMA shop', extra_params => [ '--username', 'shop' ])
           if grep { $_ =~ /table/ } @options;
     }
-    $node->command_ok([ 'psql', '--username', $role, '--no-psqlrc', '--set=ON_ERROR_STOP=1', '--quiet', '--file', $file, $copy ],
+    $node->command_ok(
+        [ 'psql', '--username', $role, '--no-psqlrc', '--set=ON_ERROR_STOP=1', '--quiet', '--file', $file, $copy ],
         "$copy: restored by $role");
 
     my $owner = $node->background_psql($copy, on_error_stop => 0, extra_params => [ '--username', 'shop' ]);
@@ -77,10 +78,13 @@ my %dump_options = (table => ['--table=shop.inbox*'], schema => ['--schema=shop'
 foreach my $copy (sort keys %dump_options)
 {
     my $owner = owner_of_restored("dump_of_$copy", 'shop', @{ $dump_options{$copy} });
-    is($owner->query_safe('SELECT mode, hot_window, cold_window FROM idem_registry'),
-        'lease|01:00:00|10 days', "$copy: attached with its policy");
+    is( $owner->query_safe('SELECT mode, hot_window, cold_window FROM idem_registry'),
+        'lease|01:00:00|10 days',
+        "$copy: attached with its policy");
     is($owner->query_safe($ring), '2|4', "$copy: slot with the latest claim is current");
-    is(acquire($owner, 'settled in generation 4'), 'duplicate|1|{"cents": 100}', "$copy: duplicate of the current generation");
+    is( acquire($owner, 'settled in generation 4'),
+        'duplicate|1|{"cents": 100}',
+        "$copy: duplicate of the current generation");
     is(acquire($owner, "settled in generation $_"), 'duplicate|1|', "$copy: duplicate of generation $_") foreach 2, 3;
     is(acquire($owner, 'claimed in generation 2'), 'busy|1|', "$copy: lease runs");
     $owner->query_safe(q{SELECT idem_commit('shop.inbox', 'book', 'claimed in generation 2', attempt => 1)});

@@ -1,5 +1,5 @@
-# A dedup table and its partitions may be renamed, moved to another schema and given to another owner; sessions which used it
-# before go on using it, and its ring turns.
+# A dedup table and its partitions may be renamed, moved to another schema and given to another owner; sessions which
+# used it before go on using it, and its ring turns.
 
 use strict;
 use warnings;
@@ -65,7 +65,8 @@ $dba->query_safe('ALTER TABLE post SET SCHEMA moved');
 goes_on('moved.post', 'table moved');
 $dba->query_safe('ALTER TABLE inbox_g1 SET SCHEMA moved_too');
 goes_on('moved.post', 'partition moved');
-$dba->query_safe($_) foreach 'ALTER TABLE first_slot RENAME TO inbox_g2_', 'ALTER TABLE inbox_g2 RENAME TO inbox_g0',
+$dba->query_safe($_)
+  foreach 'ALTER TABLE first_slot RENAME TO inbox_g2_', 'ALTER TABLE inbox_g2 RENAME TO inbox_g0',
   'ALTER TABLE inbox_g2_ RENAME TO inbox_g2';
 goes_on('moved.post', 'partitions swapped names');
 ring_turns('moved.post', 'renamed and moved');
@@ -76,7 +77,8 @@ $dba->query_safe('UPDATE moved.post SET expires_at = clock_timestamp() WHERE slo
 is($dba->query_safe('SELECT count(*) > 0 FROM inbox_g2'), 't', 'slot 0 is called inbox_g2 and has events');
 ring_turns('moved.post', 'oldest generation has expired');
 is($dba->query_safe('SELECT count(*) FROM inbox_g2'), 0, 'oldest generation has expired: its slot is emptied');
-is($session->query_safe(q{SELECT outcome FROM idem_accept('moved.post', 'book', 'first')}), 'acquired', 'expired event is acquired');
+is($session->query_safe(q{SELECT outcome FROM idem_accept('moved.post', 'book', 'first')}),
+    'acquired', 'expired event is acquired');
 ring_turns('moved.post', 'slot is opened again');
 goes_on('moved.post', 'ring turned round');
 
@@ -101,7 +103,8 @@ $dba->query_safe(q{ALTER TABLE inbox_g0 RENAME TO other});
 $dba->query_safe(q{ALTER TABLE inbox_g2 RENAME TO another});
 $dba->query_safe(q{SELECT idem_create_table('inbox')});
 $dba->query_safe('GRANT SELECT, INSERT, UPDATE ON inbox TO application');
-is($session->query_safe(q{SELECT outcome FROM idem_accept('inbox', 'book', 'first')}), 'acquired', 'new table of the old name: new event');
+is($session->query_safe(q{SELECT outcome FROM idem_accept('inbox', 'book', 'first')}),
+    'acquired', 'new table of the old name: new event');
 goes_on('moved.post', 'new table of the old name');
 
 $_->quit foreach $session, $dba;

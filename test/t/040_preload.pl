@@ -1,5 +1,5 @@
-# idem works where the library is loaded by the first call, and where shared_preload_libraries loads it with the server, with
-# the same settings; databases without the extension are not touched by it.
+# idem works where the library is loaded by the first call, and where shared_preload_libraries loads it with the server,
+# with the same settings; databases without the extension are not touched by it.
 
 use strict;
 use warnings;
@@ -9,7 +9,8 @@ use Test::More;
 
 my $node = PostgreSQL::Test::Cluster->new('main');
 $node->init;
-$node->append_conf('postgresql.conf', "idem.max_result_size = 1kB\nmax_prepared_transactions = 10\nrestart_after_crash = on");
+$node->append_conf('postgresql.conf',
+    "idem.max_result_size = 1kB\nmax_prepared_transactions = 10\nrestart_after_crash = on");
 $node->start;
 $node->safe_psql(
     'postgres', q{
@@ -41,7 +42,7 @@ sub works
 
     my @asked = (
         [ "SELECT idem_acquire('inbox', 'book', '$how, unsettled')" => 'ID003', 'unsettled claim' ],
-        [ "SELECT idem_accept('inbox', 'book', '$how, too large', result => to_jsonb(repeat('x', 2000)))" => '22023',
+        [   "SELECT idem_accept('inbox', 'book', '$how, too large', result => to_jsonb(repeat('x', 2000)))" => '22023',
             'setting of postgresql.conf' ]);
     foreach my $asked (@asked)
     {
@@ -67,7 +68,8 @@ $node->restart;
 works('preloaded by the server');
 is($node->safe_psql('postgres', q{SELECT outcome FROM idem_accept('inbox', 'book', 'not preloaded')}),
     'duplicate', 'preloaded by the server: event from before');
-is($node->safe_psql('without_extension', 'SHOW idem.max_result_size'), '1kB', 'preloaded by the server: setting is known everywhere');
+is($node->safe_psql('without_extension', 'SHOW idem.max_result_size'),
+    '1kB', 'preloaded by the server: setting is known everywhere');
 
 # After a crash of one session the server starts the others, and the library in them, anew.
 my $session = $node->background_psql('postgres');

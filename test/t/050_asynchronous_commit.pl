@@ -1,5 +1,5 @@
-# With synchronous_commit = off a crash may lose the latest commits; but claim and work are lost or kept together, so that the
-# next delivery does what is missing and nothing else.
+# With synchronous_commit = off a crash may lose the latest commits; but claim and work are lost or kept together, so
+# that the next delivery does what is missing and nothing else.
 
 use strict;
 use warnings;
@@ -47,12 +47,14 @@ note "$kept of $events commits were on disk";
 is( $node->safe_psql('postgres', 'SELECT event_id FROM inbox ORDER BY event_id::int'),
     $node->safe_psql('postgres', 'SELECT event_id FROM ledger ORDER BY event_id'),
     'claims and work were lost or kept together');
-is($node->safe_psql('postgres', 'SELECT coalesce(max(event_id), 0) FROM ledger'), $kept, 'what was lost are the latest');
-is($node->safe_psql('postgres', sprintf($deliver, 1, $events)), $events - $kept, 'next delivery does the work that was lost');
+is($node->safe_psql('postgres', 'SELECT coalesce(max(event_id), 0) FROM ledger'), $kept,
+    'what was lost are the latest');
+is( $node->safe_psql('postgres', sprintf($deliver, 1, $events)),
+    $events - $kept,
+    'next delivery does the work that was lost');
 is($node->safe_psql('postgres', sprintf($deliver, 1, $events)), 0, 'delivery after it does nothing');
-is( $node->safe_psql('postgres', 'SELECT count(*), count(DISTINCT event_id) FROM ledger'),
-    "$events|$events",
-    'all work is done once');
+is($node->safe_psql('postgres', 'SELECT count(*), count(DISTINCT event_id) FROM ledger'),
+    "$events|$events", 'all work is done once');
 
 # In lease mode a lost claim is simply acquired again, one that was kept is taken over.
 is( $node->safe_psql(

@@ -1,5 +1,5 @@
-# Logical decoding sees every write of idem as an ordinary insert, update or delete of a partition, with the key of the row
-# that is changed, and nothing of what was rolled back.
+# Logical decoding sees every write of idem as an ordinary insert, update or delete of a partition, with the key of the
+# row that is changed, and nothing of what was rolled back.
 
 use strict;
 use warnings;
@@ -78,7 +78,9 @@ is(decoded(), "idem_control UPDATE\nidem_control UPDATE", 'rotation');
 run_in_transaction(sprintf($commit, 'outbox', 'moved'));
 is(decoded(), "outbox_g0 DELETE with its key\noutbox_g1 INSERT moved done", 'commit of a claim in a sealed generation');
 run_in_transaction(sprintf($acquire, 'outbox', 'leased'));
-is(decoded(), "outbox_g0 DELETE with its key\noutbox_g1 INSERT leased processing", 'retake of an event in a sealed generation');
+is( decoded(),
+    "outbox_g0 DELETE with its key\noutbox_g1 INSERT leased processing",
+    'retake of an event in a sealed generation');
 
 # An update by somebody else needs the key as well.
 $node->safe_psql('postgres', q{UPDATE inbox SET expires_at = clock_timestamp()});

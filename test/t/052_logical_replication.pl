@@ -1,5 +1,6 @@
-# A subscriber gets all that a dedup table remembers, and where its table came from a schema-only dump it takes over from the
-# publisher by idem_attach_table. A publication by the partitions' root carries inserts: the root has no replica identity.
+# A subscriber gets all that a dedup table remembers, and where its table came from a schema-only dump it takes over
+# from the publisher by idem_attach_table. A publication by the partitions' root carries inserts: the root has no
+# replica identity.
 
 use strict;
 use warnings;
@@ -25,7 +26,8 @@ my $subscriber = PostgreSQL::Test::Cluster->new('subscriber');
 $subscriber->init(allows_streaming => 'logical');
 $subscriber->start;
 my $dump = PostgreSQL::Test::Utils::tempdir . '/dump';
-$publisher->command_ok([ 'pg_dump', '--schema-only', '--no-publications', '--file', $dump, $publisher->connstr('postgres') ],
+$publisher->command_ok(
+    [ 'pg_dump', '--schema-only', '--no-publications', '--file', $dump, $publisher->connstr('postgres') ],
     'schema-only dump');
 foreach my $copy ('by_partition', 'inserts_by_root')
 {
@@ -89,7 +91,9 @@ copy_is_equal('savepoints and prepared transactions');
 
 $publisher->wait_for_catchup('inserts_by_root');
 my $events = 'SELECT DISTINCT event_id FROM outbox ORDER BY event_id';
-is($subscriber->safe_psql('inserts_by_root', $events), $publisher->safe_psql('postgres', $events), 'inserts by root: every event');
+is( $subscriber->safe_psql('inserts_by_root', $events),
+    $publisher->safe_psql('postgres', $events),
+    'inserts by root: every event');
 
 # What is not registered is not claimed by mistake while the publisher lives.
 my (undef, undef, $stderr) = $subscriber->psql('by_partition', q{SELECT idem_acquire('outbox', 'send', 'claimed')});
@@ -109,7 +113,8 @@ is($publisher->safe_psql('postgres', q{SELECT slot FROM outbox WHERE event_id = 
 copy_is_equal('slot emptied and opened again');
 
 # The publisher is gone, the subscriber goes on.
-$subscriber->safe_psql('by_partition', $_) foreach 'ALTER SUBSCRIPTION by_partition DISABLE',
+$subscriber->safe_psql('by_partition', $_)
+  foreach 'ALTER SUBSCRIPTION by_partition DISABLE',
   'ALTER SUBSCRIPTION by_partition SET (slot_name = NONE)', 'DROP SUBSCRIPTION by_partition';
 $publisher->stop('immediate');
 $client->quit;

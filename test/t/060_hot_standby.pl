@@ -1,5 +1,5 @@
-# On a hot standby nothing can be claimed, and what is remembered can be looked up; once it is promoted, claims go on there
-# exactly as the primary left them.
+# On a hot standby nothing can be claimed, and what is remembered can be looked up; once it is promoted, claims go on
+# there exactly as the primary left them.
 
 use strict;
 use warnings;
@@ -39,14 +39,16 @@ sub is_remembered_on_standby
     my ($slot, $when) = @_;
     foreach my $event (sort keys %looked_up_in)
     {
-        is($on_standby->query_safe(sprintf($look_up, $event)), "$slot|$looked_up_in{$event}", "$when: $event can be looked up");
+        is($on_standby->query_safe(sprintf($look_up, $event)),
+            "$slot|$looked_up_in{$event}", "$when: $event can be looked up");
     }
     return;
 }
 
 is_remembered_on_standby(0, 'standby');
-is($on_standby->query_safe(q{SELECT idem_lookup('inbox', 'book', 'never seen') IS NULL}), 't', 'standby: unknown event');
-is( $on_standby->query_safe(q{SELECT key = idem_key('book', 'settled') FROM inbox}),
+is($on_standby->query_safe(q{SELECT idem_lookup('inbox', 'book', 'never seen') IS NULL}), 't',
+    'standby: unknown event');
+is($on_standby->query_safe(q{SELECT key = idem_key('book', 'settled') FROM inbox}),
     't', 'standby: key can be computed');
 
 my %writing_calls = (
@@ -98,6 +100,7 @@ my @expected = (
     [ q{idem_acquire('outbox', 'send', 'run out')} => 'acquired|2|' ],
     [ q{idem_acquire('outbox', 'send', 'run out')} => 'busy|2|' ],
     [ q{idem_acquire('outbox', 'send', 'settling')} => 'busy||' ]);
+
 foreach my $expected (@expected)
 {
     my ($call, $answer) = @$expected;
@@ -107,10 +110,12 @@ $on_standby->query_safe(q{COMMIT PREPARED 'claim'});
 $on_standby->query_safe(q{COMMIT PREPARED 'settling'});
 foreach my $call (q{idem_accept('inbox', 'book', 'prepared')}, q{idem_acquire('outbox', 'send', 'settling')})
 {
-    is($on_standby->query_safe("SELECT outcome FROM $call"), 'duplicate', "promoted, prepared transaction committed: $call");
+    is($on_standby->query_safe("SELECT outcome FROM $call"),
+        'duplicate', "promoted, prepared transaction committed: $call");
 }
 $on_standby->query_safe(q{CALL idem_rotate('inbox')});
-is($on_standby->query_safe(q{SELECT current_generation FROM idem_control WHERE dedup = 'inbox'::regclass}), 2, 'promoted: ring turns');
+is($on_standby->query_safe(q{SELECT current_generation FROM idem_control WHERE dedup = 'inbox'::regclass}),
+    2, 'promoted: ring turns');
 $on_standby->quit;
 
 $standby->stop;

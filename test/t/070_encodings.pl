@@ -1,5 +1,5 @@
-# An event has the same key and fingerprint in a database of whatever encoding, so that a dump may change it; text that is no
-# text in UTF-8 is refused, and nothing is written.
+# An event has the same key and fingerprint in a database of whatever encoding, so that a dump may change it; text that
+# is no text in UTF-8 is refused, and nothing is written.
 
 use strict;
 use warnings;
@@ -38,7 +38,8 @@ my @expressions = (
     q{idem_key('handler', idem_business_key('shop', %1$s))});
 foreach my $expression (@expressions)
 {
-    my %values = map { $_ => $sessions{$_}->query_safe('SELECT ' . sprintf($expression, $databases{$_})) } keys %databases;
+    my %values =
+      map { $_ => $sessions{$_}->query_safe('SELECT ' . sprintf($expression, $databases{$_})) } keys %databases;
     my ($expected) = $values{UTF8};
     isnt($expected, '', sprintf($expression, 'U+00E9') . ' has a value');
     is($values{$_}, $expected, sprintf($expression, 'U+00E9') . " in $_ is that in UTF8") foreach 'LATIN1', 'SQL_ASCII';
@@ -79,7 +80,7 @@ $node->safe_psql('postgres', q{CREATE DATABASE copy ENCODING 'UTF8' LOCALE 'C' T
 $node->command_ok([ 'pg_dump', '--file', $dump, 'latin1' ], 'dump of the LATIN1 database');
 $node->command_ok([ 'psql', '--no-psqlrc', '--set=ON_ERROR_STOP=1', '--quiet', '--file', $dump, 'copy' ],
     'restored into a UTF8 database');
-is( $node->safe_psql('copy', "SELECT outcome FROM idem_accept('inbox', 'book', 'event ' || $acute)"),
+is($node->safe_psql('copy', "SELECT outcome FROM idem_accept('inbox', 'book', 'event ' || $acute)"),
     'duplicate', 'restored in another encoding: duplicate');
 
 $node->stop;

@@ -1,5 +1,5 @@
-# An index of a partition may be built, rebuilt and dropped concurrently while sessions go on claiming: in every phase events
-# are claimed once, and in the end the index has every row.
+# An index of a partition may be built, rebuilt and dropped concurrently while sessions go on claiming: in every phase
+# events are claimed once, and in the end the index has every row.
 
 use strict;
 use warnings;
@@ -60,8 +60,8 @@ sub claims_are_exact
     return;
 }
 
-# Runs a command which builds or drops an index. Where it waits, as told by a condition for each wait, claims go on, and then
-# it goes on to the next.
+# Runs a command which builds or drops an index. Where it waits, as told by a condition for each wait, claims go on, and
+# then it goes on to the next.
 sub run_beside_claims
 {
     my ($command, @waits) = @_;
@@ -87,14 +87,17 @@ sub run_beside_claims
 sub has_every_row
 {
     my ($table, $index) = @_;
-    is( $node->safe_psql('postgres',
-            "SELECT indisvalid, indisready, indislive FROM pg_index WHERE indexrelid = '$index'::regclass"),
-        't|t|t', "$index is valid");
-    is($node->safe_psql('postgres', "SELECT count(*) - count(DISTINCT key) FROM $table"), 0, "$table has every event once");
+    is( $node->safe_psql(
+            'postgres', "SELECT indisvalid, indisready, indislive FROM pg_index WHERE indexrelid = '$index'::regclass"),
+        't|t|t',
+        "$index is valid");
+    is($node->safe_psql('postgres', "SELECT count(*) - count(DISTINCT key) FROM $table"),
+        0, "$table has every event once");
   SKIP:
     {
         skip 'amcheck is not installed', 1 if $no_amcheck ne '';
-        is($node->safe_psql('postgres', "SELECT bt_index_check('$index', heapallindexed => true)"), '', "$index has every row");
+        is($node->safe_psql('postgres', "SELECT bt_index_check('$index', heapallindexed => true)"),
+            '', "$index has every row");
     }
     return;
 }
@@ -118,7 +121,8 @@ run_beside_claims('REINDEX INDEX CONCURRENTLY outbox_g1_claimable_at_idx', @buil
 has_every_row('outbox_g1', $_) foreach 'added', 'outbox_g1_claimable_at_idx';
 run_beside_claims(
     'DROP INDEX CONCURRENTLY added',
-    [ 'waiting before it is dead' => q{pg_index WHERE indexrelid = 'added'::regclass AND NOT indisvalid AND indislive} ],
+    [   'waiting before it is dead' => q{pg_index WHERE indexrelid = 'added'::regclass AND NOT indisvalid AND indislive}
+    ],
     [ 'waiting before it is gone' => q{pg_index WHERE indexrelid = 'added'::regclass AND NOT indislive} ]);
 has_every_row('outbox_g1', 'outbox_g1_pkey');
 

@@ -1,5 +1,5 @@
-# Partitions may be rewritten, reordered, given constraints and replaced between two calls of sessions which know them; what
-# is remembered stays remembered, and every constraint holds for idem's writes too.
+# Partitions may be rewritten, reordered, given constraints and replaced between two calls of sessions which know them;
+# what is remembered stays remembered, and every constraint holds for idem's writes too.
 
 use strict;
 use warnings;
@@ -73,7 +73,8 @@ foreach my $command (
     'ALTER TABLE outbox_g%d ALTER COLUMN result SET STORAGE EXTERNAL, ALTER COLUMN handler SET STATISTICS 10',
     'ALTER TABLE outbox_g%1$d DROP CONSTRAINT outbox_g%1$d_pkey, ADD CONSTRAINT outbox_g%1$d_pkey PRIMARY KEY (key)',
     'DROP INDEX outbox_g%d_claimable_at_idx',
-    'CREATE INDEX outbox_g%1$d_claimable_at_idx ON outbox_g%1$d (claimable_at, event_id) WHERE claimable_at IS NOT NULL')
+    'CREATE INDEX outbox_g%1$d_claimable_at_idx ON outbox_g%1$d (claimable_at, event_id) WHERE claimable_at IS NOT NULL'
+  )
 {
     $dba->query_safe(sprintf($command, $_)) foreach 0, 1;
     claims_go_on(sprintf($command =~ s/1\$//gr, 0, 0, 0, 0));
@@ -86,30 +87,37 @@ is(acquire($first, 'in a transaction'), 'acquired|1|', 'partition rewritten with
 is(acquire($first, 'sealed'), 'duplicate|1|{"id": 1}', 'partition rewritten within a transaction: duplicate before');
 $dba->query_safe('VACUUM FULL outbox_g0');
 is(acquire($first, 'sealed'), 'duplicate|1|{"id": 1}', 'partition rewritten within a transaction: duplicate after');
-is(acquire($first, 'in a transaction too'), 'acquired|1|', 'partition rewritten within a transaction: another new event');
+is(acquire($first, 'in a transaction too'),
+    'acquired|1|', 'partition rewritten within a transaction: another new event');
 $first->query_safe('COMMIT');
 is(acquire($second, 'in a transaction'), 'busy|1|', 'partition rewritten within a transaction: lease runs');
 
 # What idem writes has to satisfy a constraint that is added to the table.
 $dba->query_safe(q{ALTER TABLE outbox ADD CONSTRAINT ids_are_short CHECK (length(event_id) < 200)});
 my $too_long = 'x' x 200;
-is(sqlstate_of($_, "SELECT idem_acquire('outbox', 'send', '$too_long')"), '23514', 'check constraint holds') foreach @sessions;
-is($dba->query_safe(q{SELECT count(*) FROM outbox WHERE length(event_id) = 200}), 0, 'what the constraint refuses is not written');
+is(sqlstate_of($_, "SELECT idem_acquire('outbox', 'send', '$too_long')"), '23514', 'check constraint holds')
+  foreach @sessions;
+is($dba->query_safe(q{SELECT count(*) FROM outbox WHERE length(event_id) = 200}),
+    0, 'what the constraint refuses is not written');
 claims_go_on('check constraint');
 $dba->query_safe(q{ALTER TABLE outbox DROP CONSTRAINT ids_are_short});
 is(acquire($first, $too_long), 'acquired|1|', 'check constraint dropped');
 
 # A partition is found by its bound and a column by its name.
-my $columns = $dba->query_safe(
-    q{SELECT string_agg(attname || ' ' || format_type(atttypid, atttypmod) ||
-        CASE WHEN attnotnull THEN ' NOT NULL' ELSE '' END || CASE WHEN attcollation = '"C"'::regcollation THEN ' COLLATE "C"'
-        ELSE '' END, ', ' ORDER BY attnum DESC) FROM pg_attribute WHERE attrelid = 'outbox_g1'::regclass AND attnum > 0});
-$dba->query_safe("CREATE TABLE reordered ($columns, PRIMARY KEY (key))");
-$dba->query_safe($_) foreach 'BEGIN', 'ALTER TABLE outbox DETACH PARTITION outbox_g1';
-$dba->query_safe('INSERT INTO reordered (' . join(', ', ('key, state, attempt, first_seen_at, claimed_at, claimable_at, settled_at',
-            'expires_at, failures, slot, handler, event_id, batch, fingerprint, owner, result, error, payload, extra'))
-      . ') SELECT * FROM outbox_g1');
-$dba->query_safe($_) foreach 'ALTER TABLE outbox ATTACH PARTITION reordered FOR VALUES IN (1)', 'COMMIT';
+my @columns = split /\n/, $dba->query_safe(q{SELECT attname FROM pg_attribute WHERE attrelid = 'outbox_g1'::regclass
+    AND attnum > 0 ORDER BY attnum DESC});
+my $reordered = join ', ', @columns;
+my $definitions = $dba->query_safe(
+    q{SELECT string_agg(format('%I %s %s %s', attname, format_type(atttypid, atttypmod),
+        CASE WHEN attcollation = '"C"'::regcollation THEN 'COLLATE "C"' END, CASE WHEN attnotnull THEN 'NOT NULL' END),
+        ', ' ORDER BY attnum DESC) FROM pg_attribute WHERE attrelid = 'outbox_g1'::regclass AND attnum > 0});
+$dba->query_safe($_)
+  foreach "CREATE TABLE reordered ($definitions, PRIMARY KEY (key))",
+  'BEGIN',
+  'ALTER TABLE outbox DETACH PARTITION outbox_g1',
+  "INSERT INTO reordered ($reordered) SELECT $reordered FROM outbox_g1",
+  'ALTER TABLE outbox ATTACH PARTITION reordered FOR VALUES IN (1)',
+  'COMMIT';
 claims_go_on('partition with other order of columns');
 is($dba->query_safe('SELECT count(*) > 0 FROM reordered WHERE event_id ~ \'order of columns\''),
     't', 'partition with other order of columns takes new events');
@@ -118,7 +126,8 @@ claims_go_on('partition with other order of columns, sealed');
 
 # A partition that is missing is noticed, and its return as well.
 $dba->query_safe('ALTER TABLE outbox DETACH PARTITION reordered');
-is(sqlstate_of($_, q{SELECT idem_acquire('outbox', 'send', 'detached')}), '42809', 'partition detached: refused') foreach @sessions;
+is(sqlstate_of($_, q{SELECT idem_acquire('outbox', 'send', 'detached')}), '42809', 'partition detached: refused')
+  foreach @sessions;
 $dba->query_safe('ALTER TABLE outbox ATTACH PARTITION reordered FOR VALUES IN (1)');
 claims_go_on('partition attached again');
 

@@ -2,7 +2,7 @@
 \set deliveries random(1, 3)
 \set end random(1, 100)
 \set gid random(1, 1000000000000000)
-\set pause random(0, 8000)
+\set pause random(0, 8000) * CASE WHEN random(0, 9) = 0 THEN 15 ELSE 1 END
 \set meets random(0, 1)
 \if :meets
 SELECT stress.meet();
