@@ -4,9 +4,7 @@
 # which only composes the event ids is measured like a side, and subtracted from each.
 
 import argparse
-import os
-import sys
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import psycopg2
 
@@ -14,7 +12,8 @@ from figures import ratios, spread, verdict
 
 INSERT = """INSERT INTO {table} (handler, event_id, status, created_at, expires_at)
             VALUES ('charge-wallet', id, 'processing', clock_timestamp(), clock_timestamp() + '15 minutes')
-            ON CONFLICT DO NOTHING;"""
+            ON CONFLICT DO NOTHING;
+            go_on := FOUND;"""
 UPDATE = """UPDATE {table} SET status = 'done', expires_at = clock_timestamp() + '30 days'{result}
             WHERE handler = 'charge-wallet' AND event_id = id;"""
 ACQUIRE = """SELECT acquired INTO go_on FROM idem_acquire('{table}', 'charge-wallet', id);"""
@@ -24,7 +23,7 @@ COMMIT = """PERFORM idem_commit('{table}', 'charge-wallet', id{result});"""
 
 def by_hand(table, result=False):
     update = UPDATE.format(table=table, result=""", result = '{"balance": 90}'""" if result else "")
-    return INSERT.format(table=table) + f"IF FOUND THEN {update} END IF;"
+    return INSERT.format(table=table) + f"IF go_on THEN {update} END IF;"
 
 
 def by_idem(table, result=False, acquire=ACQUIRE):
@@ -47,7 +46,7 @@ class Group:
     comparisons: list
     duplicates: bool = False    # ids of the 1,000,000 known events instead of new ones
     first_id: int = 1           # where new ids start
-    chunks: dict = field(default_factory=dict)
+    warm_up: int = 10_000       # calls before the first chunk: they fill caches and map shared memory
 
 
 GROUPS = [
@@ -56,7 +55,7 @@ GROUPS = [
         "hand-written, twin": by_hand("processed_event_twin"),
         "hand-written, en-US": by_hand("processed_event_en"),
         "idem": by_idem("webhook"),
-        "idem, expression": by_idem("webhook", acquire=ACQUIRE_IN_EXPRESSION),
+        "idem, expression": by_idem("webhook_expression", acquire=ACQUIRE_IN_EXPRESSION),
     }, [
         Comparison("hand-written, twin", "hand-written"),
         Comparison("idem", "hand-written", cpu_target=0.40, wal_target=0.48),
@@ -74,9 +73,11 @@ GROUPS = [
     Group("claim alone", {
         "hand-written": """INSERT INTO claimed_key
             VALUES (md5('charge-wallet:' || id)::uuid, clock_timestamp(), clock_timestamp() + '30 days')
-            ON CONFLICT DO NOTHING;""",
-        "idem_accept": "SELECT acquired INTO go_on FROM idem_accept('webhook', 'charge-wallet', id);",
-        "idem_accept, expression": "claim := idem_accept('webhook', 'charge-wallet', id); go_on := claim.acquired;",
+            ON CONFLICT DO NOTHING;
+            go_on := FOUND;""",
+        "idem_accept": "SELECT acquired INTO go_on FROM idem_accept('webhook_accept', 'charge-wallet', id);",
+        "idem_accept, expression":
+            "claim := idem_accept('webhook_accept_expression', 'charge-wallet', id); go_on := claim.acquired;",
     }, [
         Comparison("idem_accept", "hand-written", cpu_target=0.90),
         Comparison("idem_accept, expression", "hand-written", cpu_target=0.90),
@@ -92,7 +93,7 @@ GROUPS = [
         Comparison("idem", "hand-written, en-US", cpu_target=0.50),
         Comparison("idem, expression", "hand-written", cpu_target=0.50),
         Comparison("idem, 4 generations", "hand-written"),
-    ], duplicates=True),
+    ], duplicates=True, warm_up=100_000),
     Group("new event, no result, 1,000,000 known events", {
         "hand-written": by_hand("processed_event_c_1m"),
         "hand-written, en-US": by_hand("processed_event_en_1m"),
@@ -102,7 +103,7 @@ GROUPS = [
         Comparison("idem", "hand-written"),
         Comparison("idem", "hand-written, en-US"),
         Comparison("idem, 4 generations", "hand-written"),
-    ], first_id=30_000_001),
+    ], first_id=30_000_001, warm_up=100_000),
 ]
 
 LOOP = """CREATE OR REPLACE FUNCTION pg_temp.loop(first int, calls int) RETURNS void LANGUAGE plpgsql AS $body$
@@ -114,6 +115,9 @@ BEGIN
     FOR i IN first .. first + calls - 1 LOOP
         id := 'evt_' || left(md5(({number})::text), 24);
         {statements}
+        IF go_on IS DISTINCT FROM {expected} THEN
+            RAISE 'event % is % new', id, CASE WHEN go_on THEN 'unexpectedly' ELSE 'not' END;
+        END IF;
     END LOOP;
 END $body$"""
 
@@ -126,7 +130,8 @@ class Side:
         self.connection.autocommit = True
         self.cursor = self.connection.cursor()
         number = "1 + floor(random() * 1000000)::int" if group.duplicates else "i"
-        self.cursor.execute(LOOP.format(number=number, statements=statements))
+        expected = "NULL" if not statements else "false" if group.duplicates else "true"
+        self.cursor.execute(LOOP.format(number=number, statements=statements, expected=expected))
         self.cursor.execute("SELECT pg_backend_pid()")
         self.process = self.cursor.fetchone()[0]
         self.cpu, self.wal = [], []
@@ -149,11 +154,9 @@ def wal_position(cursor):
 def measure(group, calls, turns, observer):
     sides = {name: Side(group, statements) for name, statements in {"": "", **group.sides}.items()}
     first = group.first_id
-    # Fills caches and maps shared memory: every page of the large tables is likely to be touched.
-    warm_up = 100_000 if group.duplicates or group.first_id >= 30_000_001 else 10_000
     for side in sides.values():
-        side.run(first, warm_up)
-    first += warm_up
+        side.run(first, group.warm_up)
+    first += group.warm_up
     for turn in range(turns):
         names = list(sides) if turn % 2 == 0 else list(reversed(sides))
         for name in names:

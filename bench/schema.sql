@@ -34,7 +34,8 @@ CREATE TABLE claimed_key (
     expires_at timestamptz NOT NULL
 );
 
-SELECT idem_create_table('webhook');
+SELECT idem_create_table(name) FROM unnest(
+    ARRAY['webhook', 'webhook_expression', 'webhook_accept', 'webhook_accept_expression']) name;
 
 -- A plan made for an empty table reads it from end to end, and a prepared statement keeps its plan: none starts empty.
 INSERT INTO processed_event_c
@@ -43,7 +44,9 @@ INSERT INTO processed_event_c
 INSERT INTO processed_event_en SELECT * FROM processed_event_c;
 INSERT INTO processed_event_twin SELECT * FROM processed_event_c;
 INSERT INTO claimed_key SELECT md5(event_id)::uuid, created_at, expires_at FROM processed_event_c;
-SELECT count(*) FROM generate_series(1, 10000) i, idem_accept('webhook', 'charge-wallet', 'evt_old_' || i);
+SELECT count(*) FROM generate_series(1, 10000) i,
+    unnest(ARRAY['webhook', 'webhook_expression', 'webhook_accept', 'webhook_accept_expression']::regclass[]) dedup,
+    idem_accept(dedup, 'charge-wallet', 'evt_old_' || i);
 
 -- The same tables with 1,000,000 settled events. Indexes built afterwards are filled as random inserts would leave them.
 CREATE TABLE processed_event_c_1m (LIKE processed_event_c);

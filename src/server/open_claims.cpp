@@ -100,7 +100,6 @@ void Merge(SubTransactionId savepoint, SubTransactionId parent) {
         Tracked *tracked = OfSettledOrder(node);
         node = node->prev;
         if (tracked->settled_in < savepoint) break;
-        tracked->settled_in = parent;
         if (tracked->claimed_in >= parent) Remove(tracked);
     }
 }
