@@ -9,7 +9,7 @@ import time
 
 import psycopg2
 
-from figures import spread, verdict
+from figures import median_of, verdict
 
 LOOP = """DO $$
 DECLARE
@@ -48,7 +48,7 @@ def open_event():
         other_cursor.execute(acquire)
         latencies.append((time.perf_counter() - start) * 1e6)
         outcomes.add(other_cursor.fetchone()[0])
-    print(f"idem: answers {', '.join(sorted(outcomes))} in {spread(latencies, 0)} µs, round trip included  "
+    print(f"idem: answers {', '.join(sorted(outcomes))} in {median_of(latencies, 0)} µs, round trip included  "
           + verdict(outcomes == {"busy"} and max(latencies) < 1e6, "busy, at once"))
 
     other_cursor.execute("SET lock_timeout = '1s'")

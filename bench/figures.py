@@ -1,5 +1,6 @@
 # How figures are summed up and printed, the same for all measurements.
 
+import math
 import statistics
 
 
@@ -8,16 +9,13 @@ def ratios(numerators, denominators):
     return [n / d for n, d in zip(numerators, denominators)]
 
 
-def quartiles(values):
-    if len(values) < 3:
-        return min(values), statistics.median(values), max(values)
-    return tuple(statistics.quantiles(values, n=4, method="inclusive"))
-
-
-def spread(values, digits=2):
-    """Median, and in brackets the quartiles."""
-    low, median, high = quartiles(values)
-    return f"{median:.{digits}f} ({low:.{digits}f}-{high:.{digits}f})"
+def median_of(values, digits=2):
+    """The median, and in brackets its 95 % interval by the order of the values; of a few values the extremes."""
+    ordered = sorted(values)
+    reach = math.ceil(0.98 * math.sqrt(len(ordered)))
+    low = max(0, len(ordered) // 2 - reach)
+    high = min(len(ordered) - 1, (len(ordered) - 1) // 2 + reach)
+    return f"{statistics.median(ordered):.{digits}f} ({ordered[low]:.{digits}f}-{ordered[high]:.{digits}f})"
 
 
 def verdict(reached, target):

@@ -48,34 +48,34 @@ SELECT count(*) FROM generate_series(1, 10000) i,
     unnest(ARRAY['webhook', 'webhook_expression', 'webhook_accept', 'webhook_accept_expression']::regclass[]) dedup,
     idem_accept(dedup, 'charge-wallet', 'evt_old_' || i);
 
--- The same tables with 1,000,000 settled events. Indexes built afterwards are filled as random inserts would leave them.
-CREATE TABLE processed_event_c_1m (LIKE processed_event_c);
-CREATE TABLE processed_event_en_1m (LIKE processed_event_en);
-INSERT INTO processed_event_c_1m
+-- The same tables with :known settled events (variable of psql). Indexes built afterwards are filled as random inserts would leave them.
+CREATE TABLE processed_event_c_full (LIKE processed_event_c);
+CREATE TABLE processed_event_en_full (LIKE processed_event_en);
+INSERT INTO processed_event_c_full
     SELECT 'charge-wallet', 'evt_' || left(md5(i::text), 24), 'done', clock_timestamp(), clock_timestamp() + '30 days'
-    FROM generate_series(1, 1000000) i;
-INSERT INTO processed_event_en_1m SELECT * FROM processed_event_c_1m;
-ALTER TABLE processed_event_c_1m ADD PRIMARY KEY (handler, event_id) WITH (fillfactor = 70);
-ALTER TABLE processed_event_en_1m ADD PRIMARY KEY (handler, event_id) WITH (fillfactor = 70);
-CREATE INDEX ON processed_event_c_1m (expires_at);
-CREATE INDEX ON processed_event_en_1m (expires_at);
+    FROM generate_series(1, :known) i;
+INSERT INTO processed_event_en_full SELECT * FROM processed_event_c_full;
+ALTER TABLE processed_event_c_full ADD PRIMARY KEY (handler, event_id) WITH (fillfactor = 70);
+ALTER TABLE processed_event_en_full ADD PRIMARY KEY (handler, event_id) WITH (fillfactor = 70);
+CREATE INDEX ON processed_event_c_full (expires_at);
+CREATE INDEX ON processed_event_en_full (expires_at);
 
-SELECT idem_create_table('webhook_1m');
-SELECT count(*) FROM generate_series(1, 1000000) i,
-    idem_accept('webhook_1m', 'charge-wallet', 'evt_' || left(md5(i::text), 24)) a WHERE a.acquired;
+SELECT idem_create_table('webhook_full');
+SELECT count(*) FROM generate_series(1, :known) i,
+    idem_accept('webhook_full', 'charge-wallet', 'evt_' || left(md5(i::text), 24)) a WHERE a.acquired;
 
 -- And spread over four generations of a ring.
 SELECT idem_create_table('webhook_ring');
-SELECT count(*) FROM generate_series(1, 250000) i,
+SELECT count(*) FROM generate_series(1, :known / 4) i,
     idem_accept('webhook_ring', 'charge-wallet', 'evt_' || left(md5(i::text), 24)) a WHERE a.acquired;
 CALL idem_rotate('webhook_ring');
-SELECT count(*) FROM generate_series(250001, 500000) i,
+SELECT count(*) FROM generate_series(:known / 4 + 1, :known / 2) i,
     idem_accept('webhook_ring', 'charge-wallet', 'evt_' || left(md5(i::text), 24)) a WHERE a.acquired;
 CALL idem_rotate('webhook_ring');
-SELECT count(*) FROM generate_series(500001, 750000) i,
+SELECT count(*) FROM generate_series(:known / 2 + 1, :known * 3 / 4) i,
     idem_accept('webhook_ring', 'charge-wallet', 'evt_' || left(md5(i::text), 24)) a WHERE a.acquired;
 CALL idem_rotate('webhook_ring');
-SELECT count(*) FROM generate_series(750001, 1000000) i,
+SELECT count(*) FROM generate_series(:known * 3 / 4 + 1, :known) i,
     idem_accept('webhook_ring', 'charge-wallet', 'evt_' || left(md5(i::text), 24)) a WHERE a.acquired;
 
 -- The business side of the transactions that pgbench runs.

@@ -104,9 +104,8 @@ $dba->query_safe(q{ALTER TABLE outbox DROP CONSTRAINT ids_are_short});
 is(acquire($first, $too_long), 'acquired|1|', 'check constraint dropped');
 
 # A partition is found by its bound and a column by its name.
-my @columns = split /\n/, $dba->query_safe(q{SELECT attname FROM pg_attribute WHERE attrelid = 'outbox_g1'::regclass
-    AND attnum > 0 ORDER BY attnum DESC});
-my $reordered = join ', ', @columns;
+my $columns = $dba->query_safe(
+    q{SELECT string_agg(attname, ', ') FROM pg_attribute WHERE attrelid = 'outbox_g1'::regclass AND attnum > 0});
 my $definitions = $dba->query_safe(
     q{SELECT string_agg(format('%I %s %s %s', attname, format_type(atttypid, atttypmod),
         CASE WHEN attcollation = '"C"'::regcollation THEN 'COLLATE "C"' END, CASE WHEN attnotnull THEN 'NOT NULL' END),
@@ -115,7 +114,7 @@ $dba->query_safe($_)
   foreach "CREATE TABLE reordered ($definitions, PRIMARY KEY (key))",
   'BEGIN',
   'ALTER TABLE outbox DETACH PARTITION outbox_g1',
-  "INSERT INTO reordered ($reordered) SELECT $reordered FROM outbox_g1",
+  "INSERT INTO reordered ($columns) SELECT $columns FROM outbox_g1",
   'ALTER TABLE outbox ATTACH PARTITION reordered FOR VALUES IN (1)',
   'COMMIT';
 claims_go_on('partition with other order of columns');
