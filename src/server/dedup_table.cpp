@@ -41,7 +41,7 @@ void CheckNothingPassedBy(const char *name, Relation relation) {
 // True if the partition constrains its rows by more than the NOT NULLs which it must have.
 bool CheckConstraints(const char *name, Relation partition, const ColumnMap &columns) {
     TupleDesc desc = RelationGetDescr(partition);
-    bool further = desc->constr != nullptr && (desc->constr->num_check > 0 || desc->constr->has_generated_stored);
+    bool further = desc->constr != nullptr && desc->constr->num_check > 0;
     for (int i = 0; i < kColumnCount; i++) {
         bool not_null = TupleDescAttr(desc, columns.numbers[i] - 1)->attnotnull;
         bool required = IsRequired(static_cast<Column>(i));
