@@ -226,6 +226,28 @@ COMMENT ON FUNCTION idem_lookup(regclass, text, text, text) IS
     'the remembered event, expired or not, or null';
 
 -- ---------------------------------------------------------------------------------------------------------------------
+-- What the worker does
+-- ---------------------------------------------------------------------------------------------------------------------
+
+CREATE FUNCTION idem_worker_passes(
+    OUT started_at    timestamptz,
+    OUT finished_at   timestamptz,
+    OUT tables        integer,
+    OUT failed_tables integer)
+RETURNS SETOF record LANGUAGE C VOLATILE PARALLEL SAFE AS 'MODULE_PATHNAME', 'idem_worker_passes';
+COMMENT ON FUNCTION idem_worker_passes() IS
+    'when the background worker last began a pass over this database, when it last came through, and with how many tables; no row = not since the server started';
+
+CREATE FUNCTION idem_worker_progress(
+    OUT dedup        regclass,
+    OUT phase        text,
+    OUT blocks_done  bigint,
+    OUT blocks_total bigint)
+RETURNS SETOF record LANGUAGE C VOLATILE PARALLEL SAFE AS 'MODULE_PATHNAME', 'idem_worker_progress';
+COMMENT ON FUNCTION idem_worker_progress() IS
+    'what the background worker is at in this database right now: retire, move, seal, turn or empty; no row = nothing';
+
+-- ---------------------------------------------------------------------------------------------------------------------
 -- Identity
 -- ---------------------------------------------------------------------------------------------------------------------
 

@@ -3,9 +3,11 @@
 #include "core/hash.hpp"
 #include "server/dedup_table.hpp"
 #include "server/extension.hpp"
+#include "server/launcher.hpp"
 #include "server/open_claims.hpp"
 #include "server/postgres.hpp"
 #include "server/settings.hpp"
+#include "server/worker_status.hpp"
 
 extern "C" {
 #ifdef PG_MODULE_MAGIC_EXT
@@ -22,5 +24,10 @@ void _PG_init(void) {
     idem::WatchExtension();
     idem::WatchDedupTables();
     idem::WatchTransactions();
+    // pg_upgrade moves the tables' files about, so nobody may write meanwhile.
+    if (process_shared_preload_libraries_in_progress && !IsBinaryUpgrade) {
+        idem::ReserveWorkerStatus();
+        idem::RegisterLauncher();
+    }
 }
 }

@@ -23,6 +23,7 @@ extern "C" {
 #include "catalog/namespace.h"
 #include "catalog/pg_am.h"
 #include "catalog/pg_class.h"
+#include "catalog/pg_database.h"
 #include "catalog/pg_enum.h"
 #include "catalog/pg_extension.h"
 #include "catalog/pg_type.h"
@@ -38,10 +39,18 @@ extern "C" {
 #include "nodes/execnodes.h"
 #include "partitioning/partbounds.h"
 #include "partitioning/partdesc.h"
+#include "pgstat.h"
+#include "postmaster/bgworker.h"
+#include "postmaster/interrupt.h"
 #include "storage/bufmgr.h"
+#include "storage/ipc.h"
 #include "storage/latch.h"
 #include "storage/lmgr.h"
+#include "storage/lock.h"
+#include "storage/lwlock.h"
 #include "storage/predicate.h"
+#include "storage/shmem.h"
+#include "tcop/tcopprot.h"
 #include "utils/acl.h"
 #include "utils/array.h"
 #include "utils/builtins.h"
@@ -109,6 +118,15 @@ inline IndexScanDesc BeginIndexScan(Relation table, Relation index, Snapshot sna
     return index_beginscan(table, index, snapshot, nullptr, keys, 0);
 #else
     return index_beginscan(table, index, snapshot, keys, 0);
+#endif
+}
+
+// PostgreSQL 17 lets an extension name what it waits for; to be called once a process.
+inline uint32 NamedWaitEvent([[maybe_unused]] const char *name) {
+#if PG_VERSION_NUM >= 170000
+    return WaitEventExtensionNew(name);
+#else
+    return PG_WAIT_EXTENSION;
 #endif
 }
 

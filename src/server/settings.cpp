@@ -1,12 +1,46 @@
 #include "server/settings.hpp"
 
-#include "server/postgres.hpp"
-
 namespace idem {
+namespace {
+
+char *databases = nullptr;
+
+// Splits a list of names as search_path is split; false if it is none. The names point into a copy of the text.
+bool SplitNames(const char *text, List **names) { return SplitIdentifierString(pstrdup(text), ',', names); }
+
+bool CheckDatabases(char **value, void **, GucSource) {
+    List *names = nullptr;
+    if (SplitNames(*value, &names)) return true;
+    GUC_check_errdetail("List syntax is invalid.");
+    return false;
+}
+
+}  // namespace
 
 int max_result_size_kb = 1024;
+bool purge_enabled = true;
+int purge_lock_timeout_ms = 500;
+int purge_naptime_s = 60;
+bool verify_purge = true;
+
+List *DatabaseNames() {
+    List *names = nullptr;
+    (void)SplitNames(databases, &names);
+    return names;
+}
 
 void DefineSettings() {
+    DefineCustomStringVariable(
+        /* name= */ "idem.databases",
+        /* short_desc= */ "Lists the databases in which dedup tables are purged.",
+        /* long_desc= */ "If it is empty, they are purged in every database that is no template.",
+        /* valueAddr= */ &databases,
+        /* bootValue= */ "",
+        /* context= */ PGC_SIGHUP,
+        /* flags= */ GUC_LIST_INPUT,
+        /* check_hook= */ CheckDatabases,
+        /* assign_hook= */ nullptr,
+        /* show_hook= */ nullptr);
     DefineCustomIntVariable(
         /* name= */ "idem.max_result_size",
         /* short_desc= */ "Sets the largest result that idem_commit and idem_accept store.",
@@ -17,6 +51,54 @@ void DefineSettings() {
         /* maxValue= */ 1024 * 1024,
         /* context= */ PGC_USERSET,
         /* flags= */ GUC_UNIT_KB,
+        /* check_hook= */ nullptr,
+        /* assign_hook= */ nullptr,
+        /* show_hook= */ nullptr);
+    DefineCustomBoolVariable(
+        /* name= */ "idem.purge",
+        /* short_desc= */ "Purges dedup tables in the background.",
+        /* long_desc= */ "It needs idem in shared_preload_libraries. If it is off, CALL idem_purge() does the same.",
+        /* valueAddr= */ &purge_enabled,
+        /* bootValue= */ true,
+        /* context= */ PGC_SIGHUP,
+        /* flags= */ 0,
+        /* check_hook= */ nullptr,
+        /* assign_hook= */ nullptr,
+        /* show_hook= */ nullptr);
+    DefineCustomIntVariable(
+        /* name= */ "idem.purge_lock_timeout",
+        /* short_desc= */ "Sets how long purging waits for a lock.",
+        /* long_desc= */ "A table whose lock can't be had in time is left to the next pass.",
+        /* valueAddr= */ &purge_lock_timeout_ms,
+        /* bootValue= */ 500,
+        /* minValue= */ 1,
+        /* maxValue= */ INT_MAX,
+        /* context= */ PGC_SIGHUP,
+        /* flags= */ GUC_UNIT_MS,
+        /* check_hook= */ nullptr,
+        /* assign_hook= */ nullptr,
+        /* show_hook= */ nullptr);
+    DefineCustomIntVariable(
+        /* name= */ "idem.purge_naptime",
+        /* short_desc= */ "Sets how long the background worker rests between two passes over the databases.",
+        /* long_desc= */ nullptr,
+        /* valueAddr= */ &purge_naptime_s,
+        /* bootValue= */ 60,
+        /* minValue= */ 1,
+        /* maxValue= */ 24 * 60 * 60,
+        /* context= */ PGC_SIGHUP,
+        /* flags= */ GUC_UNIT_S,
+        /* check_hook= */ nullptr,
+        /* assign_hook= */ nullptr,
+        /* show_hook= */ nullptr);
+    DefineCustomBoolVariable(
+        /* name= */ "idem.verify_purge",
+        /* short_desc= */ "Scans a generation for live events before it is emptied.",
+        /* long_desc= */ "If it is off, the newest expiry that was noted when the generation was sealed is trusted.",
+        /* valueAddr= */ &verify_purge,
+        /* bootValue= */ true,
+        /* context= */ PGC_SIGHUP,
+        /* flags= */ 0,
         /* check_hook= */ nullptr,
         /* assign_hook= */ nullptr,
         /* show_hook= */ nullptr);

@@ -1,10 +1,27 @@
 // The extension's settings (GUCs).
 #pragma once
 
+#include "server/postgres.hpp"
+
 namespace idem {
+
+// The names in idem.databases, as a list of char * in the current memory context; nullptr = all databases.
+List *DatabaseNames();
 
 // idem.max_result_size, in kB: the largest result that idem_commit and idem_accept store.
 extern int max_result_size_kb;
+
+// idem.purge: whether the worker purges.
+extern bool purge_enabled;
+
+// idem.purge_lock_timeout, in ms: how long purging waits for a lock.
+extern int purge_lock_timeout_ms;
+
+// idem.purge_naptime, in s: how long the worker rests between two passes.
+extern int purge_naptime_s;
+
+// idem.verify_purge: whether a generation is scanned for live events before it is emptied.
+extern bool verify_purge;
 
 // To be called once, when the library is loaded.
 void DefineSettings();

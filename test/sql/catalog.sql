@@ -35,6 +35,8 @@ SELECT set_eq(
         ('idem_release(regclass,text,text,text,text,integer,interval)',                          'f', 'v', 'u', false),
         ('idem_extend(regclass,text,text,text,integer,interval)',                                'f', 'v', 'u', false),
         ('idem_lookup(regclass,text,text,text)',                                                 'f', 's', 'u', false),
+        ('idem_worker_passes()',                                                                 'f', 'v', 's', false),
+        ('idem_worker_progress()',                                                               'f', 'v', 's', false),
         ('idem_key(text,text,text)',                                                             'f', 'i', 's', false),
         ('idem_business_key(text[])',                                                            'f', 'i', 's', false),
         ('idem_fingerprint(bytea)',                                                              'f', 'i', 's', true),
