@@ -3,6 +3,7 @@
 #include "core/hash.hpp"
 #include "server/dedup_table.hpp"
 #include "server/extension.hpp"
+#include "server/filter_memory.hpp"
 #include "server/launcher.hpp"
 #include "server/open_claims.hpp"
 #include "server/postgres.hpp"
@@ -21,6 +22,7 @@ PGDLLEXPORT void _PG_init(void);
 void _PG_init(void) {
     if (sodium_init() < 0) ereport(ERROR, (errcode(ERRCODE_INTERNAL_ERROR), errmsg("could not initialize libsodium")));
     idem::DefineSettings();
+    if (process_shared_preload_libraries_in_progress) idem::ReserveFilterMemory();
     idem::WatchExtension();
     idem::WatchDedupTables();
     idem::WatchTransactions();

@@ -71,7 +71,8 @@ void SharedFilter::Publish(int column, int64_t generation) {
 }
 
 void SharedFilter::Unpublish(int column) {
-    Change([&] { SetPublished(Published() & ~(uint64_t{1} << column)); });
+    uint64_t others = Published() & ~(uint64_t{1} << column);
+    if (others != Published()) Change([&] { SetPublished(others); });
 }
 
 void SharedFilter::SetPublished(uint64_t columns) {

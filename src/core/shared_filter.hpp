@@ -50,7 +50,8 @@ public:
     // after it wrote them.
     void Publish(int column, int64_t generation);
 
-    // Takes the column back. Once done, no reader trusts what it reads of it, so that it may be cleared.
+    // Takes the column back, if it is published. Once done, no reader trusts what it reads of it, so that it may be
+    // cleared.
     void Unpublish(int column);
 
 private:

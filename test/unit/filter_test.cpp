@@ -190,6 +190,7 @@ TEST(FittedFilter, IsNoneWhereItWouldBeOfNoUse) {
     EXPECT_EQ(FitFilter(0, 8, 16383).positions, 0u);
     EXPECT_EQ(FitFilter(10000, 8, 40000).positions, 40000u);
     EXPECT_EQ(FitFilter(10000, 8, 39999).positions, 0u);
+    EXPECT_EQ(FitFilter(2000, 8, 16383).positions, 0u);
     EXPECT_EQ(FitFilter(UINT64_MAX, 8, SIZE_MAX).positions, 0u);
 }
 
