@@ -8,6 +8,7 @@
 #include "server/open_claims.hpp"
 #include "server/postgres.hpp"
 #include "server/settings.hpp"
+#include "server/touch.hpp"
 #include "server/worker_status.hpp"
 
 extern "C" {
@@ -22,12 +23,13 @@ PGDLLEXPORT void _PG_init(void);
 void _PG_init(void) {
     if (sodium_init() < 0) ereport(ERROR, (errcode(ERRCODE_INTERNAL_ERROR), errmsg("could not initialize libsodium")));
     idem::DefineSettings();
-    if (process_shared_preload_libraries_in_progress) idem::ReserveFilterMemory();
     idem::WatchExtension();
     idem::WatchDedupTables();
     idem::WatchTransactions();
+    idem::WatchTouches();
     // pg_upgrade moves the tables' files about, so nobody may write meanwhile.
     if (process_shared_preload_libraries_in_progress && !IsBinaryUpgrade) {
+        idem::ReserveFilterMemory();
         idem::ReserveWorkerStatus();
         idem::RegisterLauncher();
     }

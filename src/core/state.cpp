@@ -190,6 +190,13 @@ Decision RecordFailure(const Request &request, const Sighting &seen, Micros now)
     return Keep(outcome, record, RetryAfter(record, outcome, now));
 }
 
+// Only unsettled events outlive their generation: settled ones have expired when it is emptied.
+Decision DecideMove(const Sighting &seen, Micros now) {
+    const Record &record = seen.record;
+    bool stays = Absent(seen, now) || seen.holder != Holder::Nobody || !seen.sealed || record.state == State::Done;
+    return stays ? Keep(Outcome::Busy, record, kForever) : Write(seen, Outcome::Busy, record, kForever);
+}
+
 // Commit, Fail, GiveBack and Extend: only the holder of the claim may.
 Decision DecideSettle(const Request &request, const Sighting &seen, Micros now) {
     const Record &record = seen.record;
@@ -215,8 +222,15 @@ Decision DecideSettle(const Request &request, const Sighting &seen, Micros now) 
 }  // namespace
 
 Decision Decide(const Request &request, const Sighting &seen, Micros now) {
-    bool claims = request.action == Action::Acquire || request.action == Action::Accept;
-    return claims ? DecideAcquire(request, seen, now) : DecideSettle(request, seen, now);
+    switch (request.action) {
+        case Action::Acquire:
+        case Action::Accept:
+            return DecideAcquire(request, seen, now);
+        case Action::Move:
+            return DecideMove(seen, now);
+        default:
+            return DecideSettle(request, seen, now);
+    }
 }
 
 }  // namespace idem

@@ -53,6 +53,7 @@ struct Sighting {
     FingerprintMatch fingerprint;  // the record's and the request's
     bool same_owner;               // both name an owner, and the same
     bool same_result;              // the record's result equals the one to be committed; none equals none
+    bool sealed;                   // it stands in a sealed generation
 };
 
 enum class Action : uint8_t {
@@ -62,6 +63,7 @@ enum class Action : uint8_t {
     Fail,      // settle as failed
     GiveBack,  // settle as if never claimed
     Extend,    // heartbeat
+    Move,      // keep it beyond the end of its generation, as it is
 };
 
 // How long what is written now lasts.

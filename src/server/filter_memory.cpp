@@ -24,6 +24,7 @@ struct alignas(PG_CACHE_LINE_SIZE) Descriptor {
     int slots;
     Oid partitions[kMostSlots];
     uint64_t taken_back[kMostSlots];  // counts how often each column was, whoever had the descriptor
+    bool touched[kMostSlots];         // since the column was last started
 };
 
 // The start of the shared memory; the arena of the filters' bits follows.
@@ -126,6 +127,7 @@ void Make(Descriptor *descriptor, Oid dedup, const Oid *partitions, int slots, F
     for (int slot = 0; slot < slots; slot++) {
         descriptor->partitions[slot] = partitions[slot];
         descriptor->taken_back[slot]++;
+        descriptor->touched[slot] = false;
     }
 }
 
@@ -209,6 +211,7 @@ bool StartColumn(Oid dedup, int slot, int64_t generation, FilterBuild *build) {
         if (filter < 0 || slot >= memory->descriptors[filter].slots) return;
         Descriptor &descriptor = memory->descriptors[filter];
         TakeBack(&descriptor, slot);
+        descriptor.touched[slot] = false;
         FilterPlace place = descriptor.filter.Place();
         *build = {filter, dedup, slot, generation, place.offset, place.shape, descriptor.taken_back[slot]};
         started = true;
@@ -260,9 +263,22 @@ void TouchFilter(Oid partition) {
             Descriptor &descriptor = memory->descriptors[i];
             if (descriptor.filter.Owner().database != MyDatabaseId) continue;
             for (int slot = 0; slot < descriptor.slots; slot++)
-                if (descriptor.partitions[slot] == partition) TakeBack(&descriptor, slot);
+                if (descriptor.partitions[slot] == partition) {
+                    TakeBack(&descriptor, slot);
+                    descriptor.touched[slot] = true;
+                }
         }
     });
+}
+
+bool IsTouched(Oid dedup, int slot) {
+    if (memory == nullptr) return false;
+    bool touched = false;
+    WithLock(LW_SHARED, [&] {
+        const Descriptor *descriptor = DescriptorOf(OwnerOf(dedup));
+        touched = descriptor != nullptr && descriptor->touched[slot];
+    });
+    return touched;
 }
 
 void DropFilter(Oid dedup) { Drop(OwnerOf(dedup)); }

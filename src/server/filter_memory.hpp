@@ -51,10 +51,8 @@ bool PrepareFilter(Oid dedup, const Oid *partitions, int slots, int64_t keys_per
 // it; false if the table has no filter with this slot. The turn of the ring that sealed the generation must be
 // committed. Raises an error if it is interrupted.
 //
-// Then every key is to be added that is in the slot's index, those of open transactions too. The builder must look at
-// the index only after all who were writing to the slot when it started have ended their transactions (ShareLock on
-// the partition, had for a moment, proves it): TouchFilter tells of those who come later, but not of those who were
-// there.
+// Then every key is to be added that is in the slot, those of open transactions too. Somebody else's rows that come to
+// it after the builder has passed by are told by TouchFilter, at the latest before they are committed.
 bool StartColumn(Oid dedup, int slot, int64_t generation, FilterBuild *build);
 
 void AddToColumn(const FilterBuild &build, const Key &key);
@@ -67,6 +65,9 @@ bool PublishColumn(const FilterBuild &build);
 void UnpublishColumn(Oid dedup, int slot);
 
 bool IsPublished(Oid dedup, int slot, int64_t generation);
+
+// Whether somebody else has written to the slot since its column was last started.
+bool IsTouched(Oid dedup, int slot);
 
 // ----- for others
 
