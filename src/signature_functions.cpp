@@ -24,6 +24,11 @@ SignatureScheme SchemeArgument(FunctionCallInfo fcinfo, int number) {
     return *scheme;
 }
 
+// Senders take secrets as UTF-8. What a SQL_ASCII database holds is taken as it is: a check would quote what fails it.
+std::string_view SecretOf(const text *value) {
+    return GetDatabaseEncoding() == PG_SQL_ASCII ? ViewOf(value) : Utf8(ViewOf(value));
+}
+
 Secrets SecretsArgument(FunctionCallInfo fcinfo, int number) {
     RequireArgument(fcinfo, number, "secrets");
     Datum *values = nullptr;
@@ -37,7 +42,7 @@ Secrets SecretsArgument(FunctionCallInfo fcinfo, int number) {
     for (int i = 0; i < count; i++) {
         if (nulls[i])
             ereport(ERROR, (errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED), errmsg("secret %d must not be null", i + 1)));
-        secrets[i] = Utf8(ViewOf(DatumGetTextPP(values[i])));
+        secrets[i] = SecretOf(DatumGetTextPP(values[i]));
     }
     return {secrets, static_cast<size_t>(count)};
 }
@@ -45,7 +50,7 @@ Secrets SecretsArgument(FunctionCallInfo fcinfo, int number) {
 Secrets SecretArgument(FunctionCallInfo fcinfo, int number) {
     RequireArgument(fcinfo, number, "secret");
     auto *secret = static_cast<std::string_view *>(palloc(sizeof(std::string_view)));
-    *secret = Utf8(ViewOf(PG_GETARG_TEXT_PP(number)));
+    *secret = SecretOf(PG_GETARG_TEXT_PP(number));
     // Drivers that send arrays as untyped text would have it taken for one secret, which never verifies anything.
     if (secret->starts_with('{') && secret->ends_with('}'))
         ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("secret looks like an array"),
