@@ -35,8 +35,8 @@ void AddValue(const JsonbValue &value, Found *found) {
 }  // namespace
 
 std::string_view HeaderValue(Jsonb *headers, const char *name, const char *other_name) {
-    if (!JB_ROOT_IS_OBJECT(headers)) return {};
     Found found = {};
+    // What is no object has no keys.
     JsonbIterator *iterator = JsonbIteratorInit(&headers->root);
     JsonbValue token;
     bool named = false;
