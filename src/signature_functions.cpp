@@ -54,7 +54,7 @@ Secrets SecretArgument(FunctionCallInfo fcinfo, int number) {
     // Drivers that send arrays as untyped text would have it taken for one secret, which never verifies anything.
     if (secret->starts_with('{') && secret->ends_with('}'))
         ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("secret looks like an array"),
-                        errhint("Cast several secrets to text[].")));
+                        errhint("Pass several secrets as an array of type text[].")));
     return {secret, 1};
 }
 
