@@ -48,7 +48,11 @@ SELECT set_eq(
         ('idem_business_key(text[])',                                                            'f', 'i', 's', false),
         ('idem_fingerprint(bytea)',                                                              'f', 'i', 's', true),
         ('idem_fingerprint(text)',                                                               'f', 'i', 's', true),
-        ('idem_fingerprint(jsonb,text[])',                                                       'f', 'i', 's', true)$$,
+        ('idem_fingerprint(jsonb,text[])',                                                       'f', 'i', 's', true),
+        ('idem_verify_signature(text,bytea,text,text,interval)',                                 'f', 'v', 's', false),
+        ('idem_verify_signature(text,bytea,text,text[],interval)',                               'f', 'v', 's', false),
+        ('idem_verify_signature(text,bytea,jsonb,text,interval)',                                'f', 'v', 's', false),
+        ('idem_verify_signature(text,bytea,jsonb,text[],interval)',                              'f', 'v', 's', false)$$,
     'the extension has these functions; all that write are VOLATILE and PARALLEL UNSAFE');
 
 SELECT is_empty(
