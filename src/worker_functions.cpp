@@ -15,7 +15,7 @@ PG_FUNCTION_INFO_V1(idem_preloaded);
 PG_FUNCTION_INFO_V1(idem_worker_passes);
 PG_FUNCTION_INFO_V1(idem_worker_progress);
 
-Datum idem_preloaded(PG_FUNCTION_ARGS) { PG_RETURN_BOOL(IsPreloaded()); }
+Datum idem_preloaded([[maybe_unused]] PG_FUNCTION_ARGS) { PG_RETURN_BOOL(IsPreloaded()); }
 
 Datum idem_filter(PG_FUNCTION_ARGS) {
     TupleDesc desc = nullptr;
