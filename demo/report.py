@@ -87,8 +87,8 @@ def print_tries(tries, letters):
     outcomes = collections.Counter(kind_of(outcome) for _, outcome in tries)
     print(f"What failed, or was left behind with a lease, is kept. A job in {job.SESSIONS} sessions tried again"
           f" {len(tries):,} times: {outcomes['acquired']:,} times it")
-    print(f"succeeded, {outcomes['failed']:,} times it failed again, and {outcomes[None]:,} times a session died over it."
-          " These were given up:")
+    print(f"succeeded, {outcomes['failed']:,} times it failed again, and {outcomes[None]:,} times a session died over"
+          " it. These were given up:")
     print()
     print(f"{'dead letter':<21}{'event':<35}{'failures':>8}  {'error':<34}and then")
     for letter in letters:
