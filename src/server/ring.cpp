@@ -77,7 +77,10 @@ bool EmptySlot(Oid dedup, int64_t generation) {
 
     char *name =
         quote_qualified_identifier(get_namespace_name(get_rel_namespace(slot.relation)), get_rel_name(slot.relation));
+    // A procedure's portal brings a snapshot along, the worker has none.
+    PushActiveSnapshot(GetTransactionSnapshot());
     int result = SPI_execute(psprintf("TRUNCATE TABLE ONLY %s", name), false, 0);
+    PopActiveSnapshot();
     if (result != SPI_OK_UTILITY) elog(ERROR, "could not empty \"%s\": %s", name, SPI_result_code_string(result));
     return true;
 }
