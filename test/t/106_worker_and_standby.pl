@@ -1,4 +1,5 @@
-# A standby has no launcher, as nobody can purge there; it starts by itself when the standby is promoted.
+# A standby has no launcher, as nobody can purge there; it starts by itself when the standby is promoted. On a primary that
+# waits for a synchronous standby, the worker does not wait, since it would hold its locks for as long as that takes.
 
 use strict;
 use warnings;
@@ -20,7 +21,6 @@ my $standby = PostgreSQL::Test::Cluster->new('standby');
 $standby->init_from_backup($primary, 'backup', has_streaming => 1);
 $standby->start;
 
-# Whoever commits waits for the standby, but the worker does not: it must not hold its locks for as long as that takes.
 $primary->safe_psql('postgres',
     q{CREATE EXTENSION idem;
       SELECT idem_create_table('inbox', hot_window => '1 ms', cold_window => '400 ms', generations => 3);
@@ -44,6 +44,13 @@ $primary->stop('immediate');
 $standby->promote;
 ok($standby->poll_query_until('postgres', $launchers, 1), 'promoted standby has a launcher');
 ok($standby->poll_query_until('postgres', 'SELECT NOT EXISTS (SELECT FROM inbox)'), 'promoted standby is purged');
+
+$standby->append_conf('postgresql.conf', q{synchronous_standby_names = 'none_such'});
+$standby->reload;
+$standby->safe_psql('postgres',
+    q{SET synchronous_commit = local; SELECT FROM idem_accept('inbox', 'book', 'forgotten as well')});
+ok($standby->poll_query_until('postgres', 'SELECT NOT EXISTS (SELECT FROM inbox)'),
+    'worker does not wait for a synchronous standby');
 
 $standby->stop;
 done_testing();
