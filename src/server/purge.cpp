@@ -1,3 +1,5 @@
+// A stand-in: the pass itself is being written elsewhere.
+
 #include "server/purge.hpp"
 
 #include "server/arguments.hpp"
@@ -44,10 +46,28 @@ bool IsDue(Oid dedup, TimestampTz opened_at) {
 
 void NameTable(void *name) { errcontext("purge of dedup table \"%s\"", static_cast<const char *>(name)); }
 
+void MoveUnsettled(Oid dedup) {
+    RingPosition position;
+    ReadRingPosition(dedup, &position);
+    Oid user = InvalidOid;
+    int security = 0;
+    GetUserIdAndSecContext(&user, &security);
+    SetUserIdAndSecContext(user, security | SECURITY_RESTRICTED_OPERATION);
+    PushActiveSnapshot(GetTransactionSnapshot());
+    char *table = quote_qualified_identifier(get_namespace_name(get_rel_namespace(dedup)), get_rel_name(dedup));
+    (void)SPI_execute(psprintf("UPDATE %s SET slot = %d WHERE slot = %d AND state <> 'done'", table,
+                               static_cast<int>(position.current % position.slots),
+                               static_cast<int>(position.oldest % position.slots)),
+                      false, 0);
+    PopActiveSnapshot();
+    SetUserIdAndSecContext(user, security);
+}
+
 void PurgeDue(Oid dedup) {
     if (!ConditionalLockRelationOid(dedup, ShareUpdateExclusiveLock)) return;
     if (!SearchSysCacheExists1(RELOID, ObjectIdGetDatum(dedup))) return;
     CheckDedupTable(dedup);
+    MoveUnsettled(dedup);
     RotateRing(dedup);
 }
 
