@@ -1,4 +1,4 @@
-// A stand-in: the pass itself is being written elsewhere.
+// A stand-in for the pass: turns rings by the clock, and seals nothing yet.
 
 #include "server/purge.hpp"
 

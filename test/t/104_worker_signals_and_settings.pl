@@ -6,6 +6,7 @@ use warnings;
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Test::More;
+use Time::HiRes qw(usleep);
 
 my $node = PostgreSQL::Test::Cluster->new('main');
 $node->init;
@@ -37,11 +38,14 @@ sub is_purged
     return;
 }
 
+# True once a pass has begun and come through.
 sub goes_on
 {
     my ($promise) = @_;
-    accept_events();
-    is_purged('inbox', "$promise: purging goes on");
+    my $now = $node->safe_psql('postgres', 'SELECT clock_timestamp()');
+    ok( $node->poll_query_until('postgres',
+            "SELECT started_at > '$now' AND finished_at > started_at FROM idem_worker_passes()"),
+        "$promise: purging goes on");
     return;
 }
 
@@ -157,6 +161,20 @@ $node->poll_query_until('postgres', 'SELECT 1', '1') or die 'server did not reco
 goes_on('crash of a session');
 $holder->quit;
 
+$node->stop;
+
+# The death of the postmaster: a server can be started only when nobody is left of the old one.
+$node->start;
+goes_on('server restarted');
+$node->kill9;
+my $started = 0;
+for (my $i = 0; !$started && $i < 10 * $PostgreSQL::Test::Utils::timeout_default; $i++)
+{
+    $started = $node->start(fail_ok => 1);
+    usleep(100_000) unless $started;
+}
+ok($started, 'postmaster killed: launcher does not outlive it');
+goes_on('postmaster killed');
 $node->stop;
 
 # pg_upgrade starts the server in this mode.
