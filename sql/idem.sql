@@ -97,15 +97,60 @@ CREATE TABLE idem_control (
     dedup              regclass PRIMARY KEY,
     slots              smallint NOT NULL,
     oldest_generation  bigint NOT NULL,
-    current_generation bigint NOT NULL,
-    opened_at          timestamptz NOT NULL
+    current_generation bigint NOT NULL
 );
 COMMENT ON TABLE idem_control IS 'position of each dedup table''s ring; generation n lives in slot n modulo the number of slots';
 COMMENT ON COLUMN idem_control.dedup IS 'the dedup table';
 COMMENT ON COLUMN idem_control.slots IS 'number of the table''s partitions';
 COMMENT ON COLUMN idem_control.oldest_generation IS 'oldest generation which may hold live events';
 COMMENT ON COLUMN idem_control.current_generation IS 'generation which takes new events';
-COMMENT ON COLUMN idem_control.opened_at IS 'when the current generation was opened';
+
+CREATE TABLE idem_generation (
+    dedup          regclass,
+    generation     bigint,
+    opened_at      timestamptz NOT NULL,
+    sealed_at      timestamptz,
+    scanned_at     timestamptz,
+    events         bigint,
+    unsettled      bigint,
+    newest_expiry  timestamptz,
+    PRIMARY KEY (dedup, generation)
+);
+COMMENT ON TABLE idem_generation IS 'generations in each dedup table''s ring, and what a scan found in the sealed ones';
+COMMENT ON COLUMN idem_generation.dedup IS 'the dedup table';
+COMMENT ON COLUMN idem_generation.generation IS 'its number; it lives in slot number modulo slots';
+COMMENT ON COLUMN idem_generation.opened_at IS 'when it became the one which takes new events';
+COMMENT ON COLUMN idem_generation.sealed_at IS 'when the next one was opened; null = current, or not known';
+COMMENT ON COLUMN idem_generation.scanned_at IS 'when the latest scan counted it; null = not yet';
+COMMENT ON COLUMN idem_generation.events IS 'remembered events then';
+COMMENT ON COLUMN idem_generation.unsettled IS 'unsettled events among them';
+COMMENT ON COLUMN idem_generation.newest_expiry IS 'when the last of its settled events expires; null = there is none';
+
+CREATE TABLE idem_purge_state (
+    dedup          regclass PRIMARY KEY,
+    last_change    timestamptz NOT NULL,
+    turned         bigint NOT NULL,
+    retired        bigint NOT NULL,
+    events_freed   bigint NOT NULL,
+    bytes_freed    bigint NOT NULL,
+    events_moved   bigint NOT NULL,
+    events_given_up bigint NOT NULL,
+    full_since     timestamptz,
+    last_error     text,
+    last_error_at  timestamptz
+);
+COMMENT ON TABLE idem_purge_state IS 'what purging has done to each dedup table so far';
+COMMENT ON COLUMN idem_purge_state.dedup IS 'the dedup table';
+COMMENT ON COLUMN idem_purge_state.last_change IS 'when something was last done, or failed';
+COMMENT ON COLUMN idem_purge_state.turned IS 'how many generations were opened';
+COMMENT ON COLUMN idem_purge_state.retired IS 'how many generations were retired and emptied';
+COMMENT ON COLUMN idem_purge_state.events_freed IS 'expired events in them';
+COMMENT ON COLUMN idem_purge_state.bytes_freed IS 'bytes freed, indexes included';
+COMMENT ON COLUMN idem_purge_state.events_moved IS 'unsettled events moved to the current generation';
+COMMENT ON COLUMN idem_purge_state.events_given_up IS 'unsettled events forgotten at the end of their unresolved_window';
+COMMENT ON COLUMN idem_purge_state.full_since IS 'since when the ring has no slot to go on to; null = it has';
+COMMENT ON COLUMN idem_purge_state.last_error IS 'why the latest pass failed; null = it did not';
+COMMENT ON COLUMN idem_purge_state.last_error_at IS 'when it did so first';
 
 -- A zero-column table: only its lock matters (docs/storage.md).
 CREATE TABLE idem_gate ();
@@ -113,12 +158,14 @@ COMMENT ON TABLE idem_gate IS 'lock of idem''s storage: shared for the length of
 REVOKE ALL ON idem_gate FROM PUBLIC;
 
 -- pg_dump reads them as an ordinary owner, and they hold no secret.
-GRANT SELECT ON idem_registry, idem_control TO PUBLIC;
+GRANT SELECT ON idem_registry, idem_control, idem_generation, idem_purge_state TO PUBLIC;
 
 -- A dropped table leaves its rows behind until the next idem_create_table; they must not reach a dump.
 SELECT pg_catalog.pg_extension_config_dump('idem_registry',
     'WHERE dedup::pg_catalog.oid IN (SELECT oid FROM pg_catalog.pg_class)');
 SELECT pg_catalog.pg_extension_config_dump('idem_control',
+    'WHERE dedup::pg_catalog.oid IN (SELECT oid FROM pg_catalog.pg_class)');
+SELECT pg_catalog.pg_extension_config_dump('idem_generation',
     'WHERE dedup::pg_catalog.oid IN (SELECT oid FROM pg_catalog.pg_class)');
 
 -- ---------------------------------------------------------------------------------------------------------------------
@@ -145,10 +192,20 @@ RETURNS void LANGUAGE C VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'idem_att
 COMMENT ON FUNCTION idem_attach_table(regclass, interval, interval, text) IS
     'registers a restored dedup table whose registration was lost';
 
+CREATE FUNCTION idem_touch()
+RETURNS trigger LANGUAGE C AS 'MODULE_PATHNAME', 'idem_touch';
+COMMENT ON FUNCTION idem_touch() IS
+    'trigger of each partition of a dedup table: tells idem that somebody else has written to it';
+
 CREATE PROCEDURE idem_rotate(dedup regclass)
 LANGUAGE C AS 'MODULE_PATHNAME', 'idem_rotate';
 COMMENT ON PROCEDURE idem_rotate(regclass) IS
     'opens the next generation of a dedup table, and empties the oldest one where all of it has expired; owner only, outside a transaction block';
+
+CREATE PROCEDURE idem_purge(dedup regclass DEFAULT NULL)
+LANGUAGE C AS 'MODULE_PATHNAME', 'idem_purge';
+COMMENT ON PROCEDURE idem_purge(regclass) IS
+    'does what the worker does, for one dedup table or all that the caller owns: turns the ring where that is due, empties what has expired; outside a transaction block';
 
 -- ---------------------------------------------------------------------------------------------------------------------
 -- Claims
@@ -247,6 +304,134 @@ RETURNS SETOF record LANGUAGE C VOLATILE PARALLEL SAFE AS 'MODULE_PATHNAME', 'id
 COMMENT ON FUNCTION idem_worker_progress() IS
     'what the background worker is at in this database right now: retire, move, seal, turn or empty; no row = nothing';
 
+CREATE FUNCTION idem_preloaded()
+RETURNS boolean LANGUAGE C VOLATILE PARALLEL SAFE AS 'MODULE_PATHNAME', 'idem_preloaded';
+COMMENT ON FUNCTION idem_preloaded() IS
+    'whether the server has loaded idem by shared_preload_libraries, so that there are a worker and filters';
+
+CREATE FUNCTION idem_filter(
+    dedup     regclass,
+    OUT bytes bigint,
+    OUT slots integer[])
+RETURNS record LANGUAGE C VOLATILE STRICT PARALLEL SAFE AS 'MODULE_PATHNAME', 'idem_filter';
+COMMENT ON FUNCTION idem_filter(regclass) IS
+    'shared memory of a dedup table''s filter, and the slots that look-ups use it for; nulls = it has none';
+
+-- ---------------------------------------------------------------------------------------------------------------------
+-- What an operator looks at
+-- ---------------------------------------------------------------------------------------------------------------------
+
+CREATE VIEW idem_tables AS
+SELECT r.dedup, r.mode, r.hot_window, r.cold_window, r.unresolved_window, c.slots,
+       c.oldest_generation, c.current_generation, p.events, p.bytes,
+       (idem_filter(r.dedup)).bytes AS filter_bytes, idem_preloaded() AS preloaded
+FROM idem_registry r
+     JOIN idem_control c USING (dedup)
+     JOIN LATERAL (
+         SELECT pg_catalog.sum(pg_catalog.pg_stat_get_live_tuples(i.inhrelid))::bigint AS events,
+                pg_catalog.sum(pg_catalog.pg_total_relation_size(i.inhrelid))::bigint AS bytes
+         FROM pg_catalog.pg_inherits i WHERE i.inhparent OPERATOR(pg_catalog.=) r.dedup
+         ) p ON p.bytes IS NOT NULL;
+COMMENT ON VIEW idem_tables IS 'dedup tables of this database';
+COMMENT ON COLUMN idem_tables.dedup IS 'the dedup table';
+COMMENT ON COLUMN idem_tables.mode IS 'transaction or lease';
+COMMENT ON COLUMN idem_tables.hot_window IS 'how long a claim keeps others out';
+COMMENT ON COLUMN idem_tables.cold_window IS 'how long a settled event is remembered';
+COMMENT ON COLUMN idem_tables.unresolved_window IS 'how long an unsettled event is kept after it became claimable';
+COMMENT ON COLUMN idem_tables.oldest_generation IS 'oldest generation which may hold live events';
+COMMENT ON COLUMN idem_tables.current_generation IS 'generation which takes new events';
+COMMENT ON COLUMN idem_tables.slots IS 'number of partitions';
+COMMENT ON COLUMN idem_tables.events IS 'remembered events, estimated by the server''s statistics';
+COMMENT ON COLUMN idem_tables.bytes IS 'size on disk, indexes included';
+COMMENT ON COLUMN idem_tables.filter_bytes IS 'shared memory of its filter; null = it has none';
+COMMENT ON COLUMN idem_tables.preloaded IS 'whether a worker purges it, and it may have a filter; if not, CALL idem_purge() regularly';
+
+CREATE VIEW idem_generations AS
+SELECT g.dedup, g.generation, p.slot, p.partition, g.opened_at, g.sealed_at, g.scanned_at, g.events, g.unsettled,
+       g.newest_expiry,
+       CASE WHEN g.scanned_at IS NOT NULL THEN COALESCE(g.newest_expiry, g.scanned_at) END AS droppable_at,
+       COALESCE(p.slot::integer OPERATOR(pg_catalog.=) ANY ((idem_filter(g.dedup)).slots), false) AS filter,
+       pg_catalog.pg_total_relation_size(p.partition) AS bytes
+FROM idem_generation g
+     JOIN idem_control c USING (dedup)
+     JOIN LATERAL (
+         SELECT k.oid::regclass AS partition,
+                "substring"(pg_catalog.pg_get_expr(k.relpartbound, k.oid), '[0-9]+')::smallint AS slot
+         FROM pg_catalog.pg_inherits i JOIN pg_catalog.pg_class k ON k.oid OPERATOR(pg_catalog.=) i.inhrelid
+         WHERE i.inhparent OPERATOR(pg_catalog.=) g.dedup
+         ) p ON p.slot OPERATOR(pg_catalog.=)
+                pg_catalog.mod(pg_catalog.mod(g.generation, c.slots) OPERATOR(pg_catalog.+) c.slots, c.slots)
+ORDER BY g.dedup, g.generation;
+COMMENT ON VIEW idem_generations IS 'generations in the rings of this database''s dedup tables, oldest first';
+COMMENT ON COLUMN idem_generations.dedup IS 'the dedup table';
+COMMENT ON COLUMN idem_generations.generation IS 'its number';
+COMMENT ON COLUMN idem_generations.slot IS 'number of the partition which holds it';
+COMMENT ON COLUMN idem_generations.partition IS 'the partition';
+COMMENT ON COLUMN idem_generations.opened_at IS 'when it became the one which takes new events';
+COMMENT ON COLUMN idem_generations.sealed_at IS 'when the next one was opened; null = current';
+COMMENT ON COLUMN idem_generations.scanned_at IS 'when it was last scanned';
+COMMENT ON COLUMN idem_generations.unsettled IS 'unsettled events among them';
+COMMENT ON COLUMN idem_generations.newest_expiry IS 'when the last of its settled events expires; null = there is none, or it was not scanned';
+COMMENT ON COLUMN idem_generations.events IS 'events when it was last scanned; null = not yet, or current';
+COMMENT ON COLUMN idem_generations.droppable_at IS 'when its last settled event expires, so that it can be emptied; null = not known yet';
+COMMENT ON COLUMN idem_generations.filter IS 'whether look-ups of new events skip it by a filter';
+COMMENT ON COLUMN idem_generations.bytes IS 'size on disk, indexes included';
+
+CREATE VIEW idem_purge_status AS
+SELECT r.dedup, w.finished_at AS last_pass, w.finished_at OPERATOR(pg_catalog.-) w.started_at AS took,
+       s.last_change, s.turned, s.retired, s.events_freed, s.bytes_freed, s.events_moved, s.events_given_up,
+       o.generation AS oldest_generation, o.droppable_at, o.in_the_way, s.full_since, s.last_error, s.last_error_at,
+       n.phase, n.blocks_done, n.blocks_total
+FROM idem_registry r
+     LEFT JOIN idem_purge_state s USING (dedup)
+     LEFT JOIN idem_worker_passes() w ON true
+     LEFT JOIN idem_worker_progress() n USING (dedup)
+     LEFT JOIN LATERAL (
+         SELECT g.generation, g.droppable_at,
+                (SELECT pg_catalog.string_agg(
+                            pg_catalog.format('%s of %s', l.mode,
+                                COALESCE(pg_catalog.format('prepared transaction "%s"', x.gid),
+                                         pg_catalog.format('process %s', l.pid))), '; ')
+                 FROM pg_catalog.pg_locks l
+                      LEFT JOIN pg_catalog.pg_prepared_xacts x
+                          ON l.virtualtransaction OPERATOR(pg_catalog.=) pg_catalog.format('-1/%s', x.transaction)
+                 WHERE l.locktype OPERATOR(pg_catalog.=) 'relation' AND l.granted
+                   AND l.relation OPERATOR(pg_catalog.=) g.partition
+                   AND l.database OPERATOR(pg_catalog.=)
+                       (SELECT d.oid FROM pg_catalog.pg_database d
+                        WHERE d.datname OPERATOR(pg_catalog.=) pg_catalog.current_database())
+                   AND g.droppable_at OPERATOR(pg_catalog.<=) pg_catalog.clock_timestamp()
+                   AND l.mode OPERATOR(pg_catalog.<>) ALL (ARRAY['AccessShareLock', 'RowShareLock', 'ShareLock']))
+                AS in_the_way
+         FROM idem_generations g
+         WHERE g.dedup OPERATOR(pg_catalog.=) r.dedup
+           AND g.generation OPERATOR(pg_catalog.<) (SELECT c.current_generation FROM idem_control c
+                                                    WHERE c.dedup OPERATOR(pg_catalog.=) r.dedup)
+         ORDER BY g.generation LIMIT 1
+         ) o ON true;
+COMMENT ON VIEW idem_purge_status IS 'what purging has done to each dedup table, and what keeps it from going on';
+COMMENT ON COLUMN idem_purge_status.dedup IS 'the dedup table';
+COMMENT ON COLUMN idem_purge_status.turned IS 'how many generations were opened';
+COMMENT ON COLUMN idem_purge_status.retired IS 'how many generations were retired and emptied';
+COMMENT ON COLUMN idem_purge_status.events_freed IS 'expired events in them';
+COMMENT ON COLUMN idem_purge_status.bytes_freed IS 'bytes freed, indexes included';
+COMMENT ON COLUMN idem_purge_status.events_moved IS 'unsettled events moved to the current generation';
+COMMENT ON COLUMN idem_purge_status.events_given_up IS 'unsettled events forgotten at the end of their unresolved_window';
+COMMENT ON COLUMN idem_purge_status.last_error IS 'why the latest pass over this table failed; null = it did not';
+COMMENT ON COLUMN idem_purge_status.last_error_at IS 'when it did so first';
+COMMENT ON COLUMN idem_purge_status.blocks_done IS 'how many blocks it has scanned';
+COMMENT ON COLUMN idem_purge_status.blocks_total IS 'of how many';
+COMMENT ON COLUMN idem_purge_status.last_pass IS 'when the worker last came through this database; null = not since the server started';
+COMMENT ON COLUMN idem_purge_status.took IS 'how long that pass took';
+COMMENT ON COLUMN idem_purge_status.last_change IS 'when something was last done to this table, or failed';
+COMMENT ON COLUMN idem_purge_status.oldest_generation IS 'the next one to be emptied; null = there is only the current one';
+COMMENT ON COLUMN idem_purge_status.droppable_at IS 'when its last settled event expires';
+COMMENT ON COLUMN idem_purge_status.in_the_way IS 'it has expired, and these locks keep it from being emptied';
+COMMENT ON COLUMN idem_purge_status.full_since IS 'since when the ring has no slot to go on to, so that the current generation grows; null = it has';
+COMMENT ON COLUMN idem_purge_status.phase IS 'what the worker is at in this table right now; null = nothing';
+
+GRANT SELECT ON idem_tables, idem_generations, idem_purge_status TO PUBLIC;
+
 -- ---------------------------------------------------------------------------------------------------------------------
 -- Identity
 -- ---------------------------------------------------------------------------------------------------------------------
@@ -272,3 +457,50 @@ CREATE FUNCTION idem_fingerprint(content jsonb, VARIADIC paths text[])
 RETURNS bytea LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE AS 'MODULE_PATHNAME', 'idem_fingerprint_jsonb';
 COMMENT ON FUNCTION idem_fingerprint(jsonb, text[]) IS
     'fingerprint of the values at these paths only; a path is a key, or a list of keys as for #>: {data,object,amount}';
+
+-- ---------------------------------------------------------------------------------------------------------------------
+-- Signatures
+-- ---------------------------------------------------------------------------------------------------------------------
+
+-- One secret or several, one header or all of them. A parameter or literal without a type is taken for text, which never
+-- quotes a secret in an error as the input of an array would.
+
+CREATE FUNCTION idem_verify_signature(
+    scheme    text,
+    payload   bytea,
+    header    text,
+    secret    text,
+    tolerance interval DEFAULT '5 minutes')
+RETURNS boolean LANGUAGE C VOLATILE PARALLEL SAFE AS 'MODULE_PATHNAME', 'idem_verify_signature_header_secret';
+COMMENT ON FUNCTION idem_verify_signature(text, bytea, text, text, interval) IS
+    'whether a webhook is signed with this secret, by its one header: stripe, github';
+
+CREATE FUNCTION idem_verify_signature(
+    scheme    text,
+    payload   bytea,
+    header    text,
+    secrets   text[],
+    tolerance interval DEFAULT '5 minutes')
+RETURNS boolean LANGUAGE C VOLATILE PARALLEL SAFE AS 'MODULE_PATHNAME', 'idem_verify_signature_header_secrets';
+COMMENT ON FUNCTION idem_verify_signature(text, bytea, text, text[], interval) IS
+    'whether a webhook is signed with one of these secrets, by its one header: stripe, github';
+
+CREATE FUNCTION idem_verify_signature(
+    scheme    text,
+    payload   bytea,
+    headers   jsonb,
+    secret    text,
+    tolerance interval DEFAULT '5 minutes')
+RETURNS boolean LANGUAGE C VOLATILE PARALLEL SAFE AS 'MODULE_PATHNAME', 'idem_verify_signature_headers_secret';
+COMMENT ON FUNCTION idem_verify_signature(text, bytea, jsonb, text, interval) IS
+    'whether a webhook is signed with this secret, by all its headers: standard-webhooks, stripe, github';
+
+CREATE FUNCTION idem_verify_signature(
+    scheme    text,
+    payload   bytea,
+    headers   jsonb,
+    secrets   text[],
+    tolerance interval DEFAULT '5 minutes')
+RETURNS boolean LANGUAGE C VOLATILE PARALLEL SAFE AS 'MODULE_PATHNAME', 'idem_verify_signature_headers_secrets';
+COMMENT ON FUNCTION idem_verify_signature(text, bytea, jsonb, text[], interval) IS
+    'whether a webhook is signed with one of these secrets, by all its headers: standard-webhooks, stripe, github';

@@ -1,15 +1,13 @@
-// The SQL functions: read and check the arguments, call, return.
+// The SQL functions on events: read and check the arguments, call, return.
 
 #include "core/fingerprint.hpp"
 #include "core/key.hpp"
 #include "server/arguments.hpp"
-#include "server/create_table.hpp"
 #include "server/dedup_table.hpp"
 #include "server/event_call.hpp"
 #include "server/extension.hpp"
 #include "server/json_fingerprint.hpp"
 #include "server/postgres.hpp"
-#include "server/ring.hpp"
 #include "server/settings.hpp"
 
 using namespace idem;
@@ -18,7 +16,6 @@ namespace {
 
 constexpr int kMostOwnerBytes = 255;
 constexpr int kMostErrorBytes = 64 * 1024;
-constexpr Micros kUnresolvedWindow = 365 * 24 * 3600 * kSecond;
 
 // Arguments 0 to 3: dedup, handler, event_id, batch. Checks the privileges on the table.
 EventCall CallOnEvent(FunctionCallInfo fcinfo, Action action, AclMode privileges) {
@@ -102,28 +99,10 @@ Datum FingerprintDatum(const Fingerprint &fingerprint) {
     return PointerGetDatum(value);
 }
 
-Policy PolicyArguments(FunctionCallInfo fcinfo, int hot, int cold, int mode) {
-    RequireArgument(fcinfo, hot, "hot_window");
-    RequireArgument(fcinfo, cold, "cold_window");
-    RequireArgument(fcinfo, mode, "mode");
-    Policy policy = {};
-    policy.windows.hot = WindowArgument(fcinfo, hot, "hot_window", 0);
-    policy.windows.cold = WindowArgument(fcinfo, cold, "cold_window", 0);
-    policy.windows.unresolved = kUnresolvedWindow;
-    policy.transaction_mode = TransactionModeOf(ViewOf(PG_GETARG_TEXT_PP(mode)));
-    if (policy.windows.hot >= policy.windows.cold)
-        ereport(ERROR,
-                (errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("hot_window must be shorter than cold_window")));
-    return policy;
-}
-
 }  // namespace
 
 extern "C" {
 
-PG_FUNCTION_INFO_V1(idem_create_table);
-PG_FUNCTION_INFO_V1(idem_attach_table);
-PG_FUNCTION_INFO_V1(idem_rotate);
 PG_FUNCTION_INFO_V1(idem_acquire);
 PG_FUNCTION_INFO_V1(idem_accept);
 PG_FUNCTION_INFO_V1(idem_commit);
@@ -135,43 +114,6 @@ PG_FUNCTION_INFO_V1(idem_business_key);
 PG_FUNCTION_INFO_V1(idem_fingerprint_bytes);
 PG_FUNCTION_INFO_V1(idem_fingerprint_text);
 PG_FUNCTION_INFO_V1(idem_fingerprint_jsonb);
-
-Datum idem_create_table(PG_FUNCTION_ARGS) {
-    RequireArgument(fcinfo, 0, "table_name");
-    RequireArgument(fcinfo, 4, "generations");
-    RequireArgument(fcinfo, 5, "unlogged");
-    Policy policy = PolicyArguments(fcinfo, 1, 2, 3);
-    int generations = PG_GETARG_INT32(4);
-    if (generations < kFewestSlots || generations > kMostSlots)
-        ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-                        errmsg("generations must be %d to %d, not %d", kFewestSlots, kMostSlots, generations)));
-    PG_RETURN_OID(CreateDedupTable(PG_GETARG_TEXT_PP(0), policy, generations, PG_GETARG_BOOL(5)));
-}
-
-Datum idem_attach_table(PG_FUNCTION_ARGS) {
-    RequireArgument(fcinfo, 0, "dedup");
-    Policy policy = PolicyArguments(fcinfo, 1, 2, 3);
-    PreventCommandIfReadOnly("idem_attach_table()");
-    CheckOwner(PG_GETARG_OID(0));
-    AttachDedupTable(PG_GETARG_OID(0), policy);
-    PG_RETURN_VOID();
-}
-
-Datum idem_rotate(PG_FUNCTION_ARGS) {
-    RequireArgument(fcinfo, 0, "dedup");
-    bool atomic = fcinfo->context == nullptr || !IsA(fcinfo->context, CallContext) ||
-                  reinterpret_cast<CallContext *>(fcinfo->context)->atomic;
-    if (atomic)
-        ereport(ERROR,
-                (errcode(ERRCODE_ACTIVE_SQL_TRANSACTION), errmsg("idem_rotate cannot run inside a transaction block"),
-                 errdetail("It commits after each step.")));
-    PreventCommandIfReadOnly("idem_rotate()");
-    CheckOwner(PG_GETARG_OID(0));
-    SPI_connect_ext(SPI_OPT_NONATOMIC);
-    RotateRing(PG_GETARG_OID(0));
-    SPI_finish();
-    PG_RETURN_VOID();
-}
 
 Datum idem_acquire(PG_FUNCTION_ARGS) {
     EventCall call = WritingCall(fcinfo, Action::Acquire, "idem_acquire()");

@@ -3,10 +3,12 @@
 #include "core/hash.hpp"
 #include "server/dedup_table.hpp"
 #include "server/extension.hpp"
+#include "server/filter_memory.hpp"
 #include "server/launcher.hpp"
 #include "server/open_claims.hpp"
 #include "server/postgres.hpp"
 #include "server/settings.hpp"
+#include "server/touch.hpp"
 #include "server/worker_status.hpp"
 
 extern "C" {
@@ -24,8 +26,10 @@ void _PG_init(void) {
     idem::WatchExtension();
     idem::WatchDedupTables();
     idem::WatchTransactions();
+    idem::WatchTouches();
     // pg_upgrade moves the tables' files about, so nobody may write meanwhile.
     if (process_shared_preload_libraries_in_progress && !IsBinaryUpgrade) {
+        idem::ReserveFilterMemory();
         idem::ReserveWorkerStatus();
         idem::RegisterLauncher();
     }

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "core/backoff.hpp"
+
 namespace idem {
 namespace {
 
@@ -89,6 +91,31 @@ Micros RetryAfter(const Record &record, Outcome outcome, Micros now) {
     return Due(record, now) ? 0 : record.claimable_at - now;
 }
 
+// The record once its tries are used up: it waits for somebody to decide.
+Record GivenUp(const Request &request, const Record &before, Micros now) {
+    Record record = before;
+    record.state = State::Dead;
+    record.claimable_at = kForever;
+    record.settled_at = 0;
+    record.expires_at = now + request.windows.unresolved;
+    return record;
+}
+
+bool Exhausted(const Request &request, const Record &record) {
+    return request.max_attempts > 0 && record.failures >= request.max_attempts;
+}
+
+// Due since now, with no failures that count.
+Record Waiting(const Request &request, const Record &before, Micros now) {
+    Record record = before;
+    record.state = State::Pending;
+    record.failures = 0;
+    record.claimable_at = now;
+    record.settled_at = 0;
+    record.expires_at = now + request.windows.unresolved;
+    return record;
+}
+
 Decision DecideAcquire(const Request &request, const Sighting &seen, Micros now) {
     const Record &record = seen.record;
 
@@ -109,8 +136,29 @@ Decision DecideAcquire(const Request &request, const Sighting &seen, Micros now)
     if (outcome != Outcome::Acquired) return Keep(outcome, record, RetryAfter(record, outcome, now));
 
     Record next = NextClaim(request, seen, now);
-    if (record.state == State::Processing) next.failures++;  // a lease that ran out is a try that failed without a word
-    return Write(seen, Outcome::Acquired, next, kForever);
+    if (record.state != State::Processing) return Write(seen, Outcome::Acquired, next, kForever);
+    next.failures++;  // a lease that ran out is a try that failed without a word
+    if (!Exhausted(request, next)) return Write(seen, Outcome::Acquired, next, kForever);
+    Record last = record;
+    last.failures++;
+    return Write(seen, Outcome::Dead, GivenUp(request, last, now), kForever);
+}
+
+Decision DecideReceive(const Request &request, const Sighting &seen, Micros now) {
+    const Record &record = seen.record;
+
+    if (Absent(seen, now)) {
+        if (Stale(request, now)) return Keep(Outcome::Stale, Record{}, kForever);
+        Record received = {};
+        received.attempt = seen.found ? record.attempt : 0;
+        received.first_seen_at = now;
+        received.claimed_at = now;
+        return Write(seen, Outcome::Acquired, Waiting(request, received, now), kForever);
+    }
+    if (seen.holder == Holder::Other) return Keep(Outcome::Busy, record, kOpenTransactionRetry);
+    if (seen.fingerprint == FingerprintMatch::Different) return Keep(Outcome::Conflict, record, kForever);
+    // Whatever its state, it is remembered, which is all that was asked.
+    return Keep(record.state == State::Dead ? Outcome::Dead : Outcome::Duplicate, record, kForever);
 }
 
 Record Committed(const Request &request, const Record &before, Micros now) {
@@ -126,18 +174,24 @@ Record Committed(const Request &request, const Record &before, Micros now) {
 Record Released(const Request &request, const Record &before, Micros now) {
     Record record = before;
     bool fails = request.action == Action::Fail;
-    record.state = fails ? State::Failed : State::Pending;
     if (fails) record.failures++;
-    record.claimable_at = now + request.retry_after;
+    if (fails && Exhausted(request, record)) return GivenUp(request, record, now);
+    record.state = fails ? State::Failed : State::Pending;
+    bool backs_off = fails && request.backs_off;
+    record.claimable_at = now + (backs_off ? PauseAfter(request.backoff, record.failures) : request.retry_after);
     record.settled_at = 0;
     record.expires_at = record.claimable_at + request.windows.unresolved;
     return record;
 }
 
+Decision Release(const Sighting &seen, const Record &released, Micros now) {
+    Outcome outcome = released.state == State::Dead ? Outcome::Dead : Outcome::Backoff;
+    return Write(seen, outcome, released, RetryAfter(released, outcome, now));
+}
+
 Decision Settle(const Request &request, const Sighting &seen, Micros now) {
     const Record &record = seen.record;
-    if (request.action != Action::Commit)
-        return Write(seen, Outcome::Backoff, Released(request, record, now), request.retry_after);
+    if (request.action != Action::Commit) return Release(seen, Released(request, record, now), now);
 
     bool stands_already = record.state == State::Done && !request.has_result && !request.has_cold_window &&
                           now - record.claimed_at <= Unnoticed(request.windows.cold);
@@ -177,17 +231,54 @@ Decision RecordFailure(const Request &request, const Sighting &seen, Micros now)
 
     if (Absent(seen, now)) {
         if (!fails) return Keep(Outcome::Backoff, record, 0);
-        return Write(seen, Outcome::Backoff, Released(request, FirstClaim(request, seen, now), now),
-                     request.retry_after);
+        return Release(seen, Released(request, FirstClaim(request, seen, now), now), now);
     }
     if (seen.holder == Holder::Other) return Keep(Outcome::Busy, record, kOpenTransactionRetry);
     if (fails && record.state == State::Failed && Due(record, now))
-        return Write(seen, Outcome::Backoff, Released(request, NextClaim(request, seen, now), now),
-                     request.retry_after);
+        return Release(seen, Released(request, NextClaim(request, seen, now), now), now);
 
     Outcome outcome = Standing(record, now);
     if (outcome == Outcome::Acquired) outcome = Outcome::Backoff;  // due, but not claimed by this call
     return Keep(outcome, record, RetryAfter(record, outcome, now));
+}
+
+// What stands there, for those who may change it by hand but not now: somebody is at it, or it is settled.
+Decision TellStanding(const Sighting &seen, Micros now) {
+    const Record &record = seen.record;
+    if (seen.holder == Holder::Other || seen.holder == Holder::OursOpen)
+        return Keep(Outcome::Busy, record, kOpenTransactionRetry);
+    Outcome outcome = Standing(record, now);
+    if (outcome == Outcome::Acquired) outcome = Outcome::Backoff;  // due
+    return Keep(outcome, record, RetryAfter(record, outcome, now));
+}
+
+Decision DecideRequeue(const Request &request, const Sighting &seen, Micros now) {
+    const Record &record = seen.record;
+    if (Absent(seen, now)) return Refuse(Fault::NoSuchEvent, record);
+    bool waits = record.state == State::Failed || record.state == State::Dead;
+    bool held = seen.holder == Holder::Other || seen.holder == Holder::OursOpen;
+    if (held || !waits) return TellStanding(seen, now);
+    return Write(seen, Outcome::Backoff, Waiting(request, record, now), 0);
+}
+
+// The attempt is taken over from whoever may still be at work, and would commit what was settled otherwise.
+Decision DecideResolve(const Request &request, const Sighting &seen, Micros now) {
+    const Record &record = seen.record;
+    if (Absent(seen, now)) return Refuse(Fault::NoSuchEvent, record);
+    bool held = seen.holder == Holder::Other || seen.holder == Holder::OursOpen;
+    bool settled = record.state == State::Done;
+    bool leased = record.state == State::Processing && !Due(record, now);
+    if (held || settled || leased) return TellStanding(seen, now);
+    Record resolved = Committed(request, record, now);
+    resolved.attempt++;
+    return Write(seen, Outcome::Duplicate, resolved, kForever);
+}
+
+// Only unsettled events outlive their generation: settled ones have expired when it is emptied.
+Decision DecideMove(const Sighting &seen, Micros now) {
+    const Record &record = seen.record;
+    bool stays = Absent(seen, now) || seen.holder != Holder::Nobody || !seen.sealed || record.state == State::Done;
+    return stays ? Keep(Outcome::Busy, record, kForever) : Write(seen, Outcome::Busy, record, kForever);
 }
 
 // Commit, Fail, GiveBack and Extend: only the holder of the claim may.
@@ -215,8 +306,21 @@ Decision DecideSettle(const Request &request, const Sighting &seen, Micros now) 
 }  // namespace
 
 Decision Decide(const Request &request, const Sighting &seen, Micros now) {
-    bool claims = request.action == Action::Acquire || request.action == Action::Accept;
-    return claims ? DecideAcquire(request, seen, now) : DecideSettle(request, seen, now);
+    switch (request.action) {
+        case Action::Acquire:
+        case Action::Accept:
+            return DecideAcquire(request, seen, now);
+        case Action::Receive:
+            return DecideReceive(request, seen, now);
+        case Action::Requeue:
+            return DecideRequeue(request, seen, now);
+        case Action::Resolve:
+            return DecideResolve(request, seen, now);
+        case Action::Move:
+            return DecideMove(seen, now);
+        default:
+            return DecideSettle(request, seen, now);
+    }
 }
 
 }  // namespace idem

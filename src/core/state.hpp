@@ -53,6 +53,7 @@ struct Sighting {
     FingerprintMatch fingerprint;  // the record's and the request's
     bool same_owner;               // both name an owner, and the same
     bool same_result;              // the record's result equals the one to be committed; none equals none
+    bool sealed;                   // it stands in a sealed generation
 };
 
 enum class Action : uint8_t {
@@ -62,6 +63,10 @@ enum class Action : uint8_t {
     Fail,      // settle as failed
     GiveBack,  // settle as if never claimed
     Extend,    // heartbeat
+    Move,      // keep it beyond the end of its generation, as it is
+    Receive,   // remember it, to be worked on later
+    Requeue,   // let an event that was given up be tried again
+    Resolve,   // settle by hand
 };
 
 // How long what is written now lasts.
@@ -69,6 +74,13 @@ struct Windows {
     Micros hot;         // of a claim
     Micros cold;        // of a settled event
     Micros unresolved;  // of an unsettled one, after it became claimable
+};
+
+// How long a failed event waits (core/backoff.hpp).
+struct Backoff {
+    Micros base;
+    Micros cap;
+    double fraction;  // 0 … 1, by chance
 };
 
 struct Request {
@@ -79,7 +91,10 @@ struct Request {
     bool has_cold_window;   // Commit brings a cold window of its own
     bool has_occurred_at;   // a claim says when the event happened
     Micros occurred_at;     // by the sender's clock
+    bool backs_off;         // Fail: nobody may claim it before its backoff is over, instead of retry_after
     Micros retry_after;     // Fail, GiveBack: how long nobody may claim it; 0 = at once
+    Backoff backoff;
+    int32_t max_attempts;  // so many failed tries end it; 0 = no limit
     Windows windows;
 };
 
@@ -94,6 +109,7 @@ enum class Fault : uint8_t {
     None,
     LeaseLost,       // ID001
     NoSuchClaim,     // ID002
+    NoSuchEvent,     // ID002
     AttemptMissing,  // 22004
     ResultDiffers,   // 22023
 };

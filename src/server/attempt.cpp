@@ -1,5 +1,8 @@
 #include "server/attempt.hpp"
 
+#include <bit>
+
+#include "server/filter_memory.hpp"
 #include "server/judging.hpp"
 #include "server/open_claims.hpp"
 
@@ -17,11 +20,17 @@ Try WaitFor(Oid relation, LOCKMODE lock) {
     return end;
 }
 
+// As many sealed generations as are looked into before the current one, where a filter names them.
+constexpr int kFewGenerations = 2;
+
 // One try, in the generations as they are while the gate is held. Each step returns false when `end` says how it ended.
 struct Attempt {
     DedupTable &table;
     const EventCall &call;
+    bool patient;
+    std::optional<OpenedSlot> current;
     std::optional<Place> place;
+    std::optional<Found> leftover;  // an expired row in the current generation where `place` is elsewhere
     Try end;
 
     bool Open(int64_t generation, LOCKMODE lock, OpenedSlot *opened) {
@@ -36,6 +45,22 @@ struct Attempt {
         return false;
     }
 
+    bool OpenCurrent() {
+        OpenedSlot opened;
+        if (current) return true;
+        if (!Open(table.current_generation, RowExclusiveLock, &opened)) return false;
+        current = opened;
+        return true;
+    }
+
+    bool InCurrent() const { return place && place->generation == table.current_generation; }
+
+    bool Expired(const Found &found) const {
+        return !found.ours && !found.other && ExpiresAt(found.row) <= GetCurrentTimestamp();
+    }
+
+    bool FoundLive() const { return place && !Expired(place->found); }
+
     bool LookIn(const OpenedSlot &opened, int64_t generation) {
         LookUp look = LookForKey(opened, call.event.key, !Claims(call));
         if (look.look == Look::Inserting) {
@@ -45,48 +70,75 @@ struct Attempt {
             end.token = look.token;
             return false;
         }
-        if (look.look == Look::Row) place = Place{generation, look.found};
+        if (look.look == Look::Row && !place) {
+            place = Place{generation, look.found};
+        } else if (look.look == Look::Row && !Expired(look.found)) {
+            if (InCurrent()) leftover = place->found;
+            place = Place{generation, look.found};
+        } else if (look.look == Look::Row && generation == table.current_generation) {
+            leftover = look.found;
+        }
         return true;
     }
 
-    // Finds the event in the newest generation that has it: an older one's row is of an earlier life.
-    bool FindRow(const OpenedSlot &current) {
+    bool LookInCurrent() { return OpenCurrent() && LookIn(*current, table.current_generation); }
+
+    // The event's row where this transaction holds the claim.
+    bool FindOwn() {
         const OpenClaim *claim = FindOpenClaim(table.relation, call.event.key);
-        if (claim != nullptr && claim->generation == table.current_generation) {
-            if (std::optional<Found> own = ReadOwnRow(current, claim->at)) {
-                place = Place{claim->generation, *own};
-                return true;
-            }
-        }
-        if (!LookIn(current, table.current_generation)) return false;
-        for (int64_t g = table.current_generation - 1; !place && g >= table.oldest_generation; g--) {
-            OpenedSlot older;
-            if (!Open(g, AccessShareLock, &older)) return false;
-            bool looked = LookIn(older, g);
-            CloseSlot(older, false);
+        if (claim == nullptr || claim->generation != table.current_generation || !OpenCurrent()) return false;
+        std::optional<Found> own = ReadOwnRow(*current, claim->at);
+        if (own) place = Place{claim->generation, *own};
+        return own.has_value();
+    }
+
+    // Looks into the sealed ones of these slots (a bit each), newest first, until the event is found alive.
+    bool LookInSealed(uint64_t slots) {
+        for (int64_t g = table.current_generation - 1; g >= table.FirstGeneration() && !FoundLive(); g--) {
+            if ((slots >> table.SlotOf(g).number & 1) == 0) continue;
+            OpenedSlot sealed;
+            if (!Open(g, AccessShareLock, &sealed)) return false;
+            bool looked = LookIn(sealed, g);
+            CloseSlot(sealed, false);
             if (!looked) return false;
         }
-        // A settling may have moved the row from a sealed generation to the current one after we looked there. Claims
-        // need not know: their insert would conflict.
-        bool sealed = table.oldest_generation < table.current_generation;
-        return place || Claims(call) || !sealed || LookIn(current, table.current_generation);
+        return true;
+    }
+
+    // The slots of sealed generations that may hold the event.
+    uint64_t Candidates() const {
+        uint64_t sealed = 0;
+        for (int64_t g = table.FirstGeneration(); g < table.current_generation; g++)
+            sealed |= uint64_t{1} << table.SlotOf(g).number;
+        if (sealed == 0 || table.strays) return sealed;
+        return sealed & SlotsThatMayHold(table.filter, table.relation, table.oldest_generation, call.event.key);
+    }
+
+    // Finds the event where it lives, or else where it expired. Each look-up of a claim may come in any order, as its
+    // insert would conflict; nor does the order matter to what is found alive. But "nowhere" is certain to a settling
+    // only if the current generation was looked into after the sealed ones: another may move the row meanwhile.
+    bool FindRow() {
+        if (FindOwn()) return true;
+        uint64_t candidates = Candidates();
+        if (std::popcount(candidates) <= kFewGenerations)
+            return LookInSealed(candidates) && (FoundLive() || LookInCurrent());
+        if (!LookInCurrent() || !LookInSealed(candidates)) return false;
+        return FoundLive() || Claims(call) || LookInCurrent();
     }
 
     const Place *WhereFound() const { return place ? &*place : nullptr; }
 
-    bool InCurrent() const { return place && place->generation == table.current_generation; }
-
     // Raises 40001 where the row that decides is too new for the transaction's snapshot.
-    bool CheckSnapshot(const OpenedSlot &current) {
+    bool CheckSnapshot() {
         if (!IsolationUsesXactSnapshot()) return true;
         if (InCurrent()) {
-            CheckVisible(current, place->found.at);
+            CheckVisible(*current, place->found.at);
             return true;
         }
-        OpenedSlot older;
-        if (!Open(place->generation, AccessShareLock, &older)) return false;
-        CheckVisible(older, place->found.at);
-        CloseSlot(older, false);
+        OpenedSlot sealed;
+        if (!Open(place->generation, AccessShareLock, &sealed)) return false;
+        CheckVisible(sealed, place->found.at);
+        CloseSlot(sealed, false);
         return true;
     }
 
@@ -101,9 +153,10 @@ struct Attempt {
     }
 
     // Writes the decision's record to the current generation.
-    bool WriteRow(OpenedSlot *current, const Decision &decision, Written *written, ItemPointerData *at) {
+    bool WriteRow(const Decision &decision, Written *written, ItemPointerData *at) {
         EventRow row = RowOf(table, call, WhereFound(), decision);
-        Oid locked = TryOpenForWriting(current);
+        if (!OpenCurrent()) return false;
+        Oid locked = TryOpenForWriting(&*current);
         if (OidIsValid(locked)) {
             end = WaitFor(locked, RowExclusiveLock);
             return false;
@@ -116,7 +169,7 @@ struct Attempt {
             if (!TakeFromSealed(written)) return false;
             if (*written != Written::Done) return true;
         }
-        *written = InsertRow(*current, &row, at);
+        *written = leftover ? UpdateRow(*current, *leftover, &row, at) : InsertRow(*current, &row, at);
         // Who saw the sealed row had to delete it first, so nobody else can have come between.
         if (place && *written != Written::Done)
             elog(ERROR, "event moved out of a sealed generation of \"%s\" exists in the current one", table.name);
@@ -132,25 +185,35 @@ struct Attempt {
             Jsonb *payload = inherits ? PayloadOf(place->found.row) : call.payload;
             OpenClaim claim = {table.relation, call.event.key, table.current_generation, at, decision.record, payload};
             AddOpenClaim(claim, call.event.handler, call.event.event_id);
-        } else if (!Claims(call) && call.action != Action::Extend && open != nullptr) {
+        } else if (Settles(call) && open != nullptr) {
             SettleOpenClaim(open);
         }
     }
 
+    // Raises the fault, unless it may go away.
+    bool Refuse(const Decision &decision, const Sighting &seen) {
+        bool may_pass = decision.fault == Fault::LeaseLost && seen.holder == Holder::Other;
+        if (!patient || !may_pass) RaiseFault(decision.fault, call, seen.record);
+        end = TryAgain();
+        end.end = Try::WaitForHolder;
+        return false;
+    }
+
     // Decides and writes; returns whether the current slot was written to.
-    bool Settle(OpenedSlot *current) {
+    bool Settle() {
         Request request = RequestOf(table, call);
         Sighting seen = SightingOf(table, call, WhereFound());
+        seen.sealed = place && !InCurrent();
         Micros now = GetCurrentTimestamp();
         Decision decision = Decide(request, seen, now);
-        if (decision.effect == Effect::Refuse) RaiseFault(decision.fault, call, seen.record);
-        if (seen.found && seen.holder == Holder::Nobody && !CheckSnapshot(*current)) return false;
+        if (decision.effect == Effect::Refuse) return Refuse(decision, seen);
+        if (seen.found && seen.holder == Holder::Nobody && !CheckSnapshot()) return false;
 
         bool wrote = false;
         ItemPointerData at = {};
         if (decision.effect != Effect::Keep) {
             Written written = Written::Done;
-            if (!WriteRow(current, decision, &written, &at)) return false;
+            if (!WriteRow(decision, &written, &at)) return false;
             if (written == Written::Conflict) {
                 end = TryAgain();
                 return false;
@@ -160,7 +223,7 @@ struct Attempt {
                 if (seen.holder == Holder::OursOpen || seen.holder == Holder::OursSettled) RaiseLocked(call);
                 seen.holder = Holder::Other;
                 decision = Decide(request, seen, now);
-                if (decision.effect == Effect::Refuse) RaiseFault(decision.fault, call, seen.record);
+                if (decision.effect == Effect::Refuse) return Refuse(decision, seen);
             }
         }
         Track(decision, at, wrote);
@@ -170,18 +233,16 @@ struct Attempt {
     }
 
     void Run() {
-        OpenedSlot current;
-        if (!Open(table.current_generation, RowExclusiveLock, &current)) return;
-        bool wrote = FindRow(current) && Settle(&current);
-        CloseSlot(current, wrote);
+        bool wrote = FindRow() && Settle();
+        if (current) CloseSlot(*current, wrote);
     }
 };
 static_assert(std::is_trivially_destructible_v<Attempt>, "an error jumps over destructors");
 
 }  // namespace
 
-Try TryCall(DedupTable *table, const EventCall &call) {
-    Attempt attempt = {*table, call, std::nullopt, TryAgain()};
+Try TryCall(DedupTable *table, const EventCall &call, bool patient) {
+    Attempt attempt = {*table, call, patient, std::nullopt, std::nullopt, std::nullopt, TryAgain()};
     attempt.Run();
     return attempt.end;
 }

@@ -7,7 +7,7 @@
 namespace idem {
 
 struct Try {
-    enum { Answered, Again, WaitForInsertion, WaitForLock } end;
+    enum { Answered, Again, WaitForInsertion, WaitForLock, WaitForHolder } end;
     TransactionId inserter;  // WaitForInsertion: until it has inserted, or not
     uint32 token;
     Oid locked;  // WaitForLock: this lock on this relation
@@ -15,7 +15,8 @@ struct Try {
     EventAnswer answer;  // Answered
 };
 
-// The caller holds the gate, and found the table current under it. Raises what Perform does.
-Try TryCall(DedupTable *table, const EventCall &call);
+// The caller holds the gate, and found the table current under it. Raises what Perform does. `patient`: a settling
+// whose row is in another transaction's hands ends as WaitForHolder, instead of raising ID001.
+Try TryCall(DedupTable *table, const EventCall &call, bool patient);
 
 }  // namespace idem

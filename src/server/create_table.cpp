@@ -2,14 +2,12 @@
 
 #include "server/dedup_table.hpp"
 #include "server/extension.hpp"
+#include "server/generation.hpp"
+#include "server/statement.hpp"
+#include "server/touch.hpp"
 
 namespace idem {
 namespace {
-
-void Execute(const char *statement) {
-    int result = SPI_execute(statement, false, 0);
-    if (result < 0) elog(ERROR, "could not execute \"%s\": %s", statement, SPI_result_code_string(result));
-}
 
 void CheckName(const RangeVar *name, Oid schema, int generations) {
     if (isAnyTempNamespace(schema))
@@ -25,9 +23,9 @@ void CheckName(const RangeVar *name, Oid schema, int generations) {
 
 // Which slot of an unregistered table was current: the one with the latest claim.
 int LatestSlot(Oid dedup, int slots) {
-    char *table = quote_qualified_identifier(get_namespace_name(get_rel_namespace(dedup)), get_rel_name(dedup));
     SPI_connect();
-    Execute(psprintf("SELECT slot FROM %s ORDER BY COALESCE(claimed_at, first_seen_at) DESC LIMIT 1", table));
+    Execute(psprintf("SELECT slot FROM %s ORDER BY COALESCE(claimed_at, first_seen_at) DESC LIMIT 1",
+                     QualifiedNameOf(dedup)));
     int latest = slots - 1;
     if (SPI_processed == 1) {
         bool null = false;
@@ -61,11 +59,13 @@ Oid CreateDedupTable(text *name_text, const Policy &policy, int generations, boo
                          unlogged ? "UNLOGGED" : "", partition, table, slot));
         // What is due; a settled event is not in it.
         Execute(psprintf("CREATE INDEX ON %s (claimable_at) WHERE claimable_at IS NOT NULL", partition));
+        WatchPartition(get_relname_relid(psprintf("%s_g%d", name->relname, slot), schema));
     }
     SPI_finish();
 
     Oid dedup = get_relname_relid(name->relname, schema);
     Register(dedup, policy, RingPosition{CheckDedupTable(dedup), 0, 0});
+    RecordOpened(dedup, 0);
     return dedup;
 }
 
@@ -73,6 +73,10 @@ void AttachDedupTable(Oid dedup, const Policy &policy) {
     int slots = CheckDedupTable(dedup);
     int64_t current = slots + LatestSlot(dedup, slots);
     Register(dedup, policy, RingPosition{slots, current - slots + 1, current});
+    for (int64_t g = current - slots + 1; g <= current; g++) {
+        RecordOpened(dedup, g);
+        if (g < current) RecordSealed(dedup, g);
+    }
     CacheInvalidateRelcacheByRelid(dedup);
 }
 

@@ -1,6 +1,7 @@
 #include "server/dedup_table.hpp"
 
 #include "server/extension.hpp"
+#include "server/filter_memory.hpp"
 #include "server/registry.hpp"
 
 namespace idem {
@@ -27,6 +28,31 @@ uint64_t invalidations = 0;
                     errdetail("%s", detail)));
 }
 
+// Whether a trigger is the one which tells of others' writes, in whatever state.
+bool IsTouch(const Trigger &trigger) {
+    return trigger.tgfoid == InstalledExtension().touch && TRIGGER_FOR_ROW(trigger.tgtype) &&
+           TRIGGER_FOR_BEFORE(trigger.tgtype);
+}
+
+// Whether every write by others to the partition is told, also by replication.
+bool IsWatched(Relation partition) {
+    const TriggerDesc *triggers = partition->trigdesc;
+    for (int i = 0; triggers != nullptr && i < triggers->numtriggers; i++) {
+        const Trigger &trigger = triggers->triggers[i];
+        if (IsTouch(trigger) && trigger.tgenabled == TRIGGER_FIRES_ALWAYS && TRIGGER_FOR_INSERT(trigger.tgtype) &&
+            TRIGGER_FOR_UPDATE(trigger.tgtype) && trigger.tgnattr == 0 && trigger.tgqual == nullptr)
+            return true;
+    }
+    return false;
+}
+
+bool HasOtherTriggers(Relation relation) {
+    const TriggerDesc *triggers = relation->trigdesc;
+    for (int i = 0; triggers != nullptr && i < triggers->numtriggers; i++)
+        if (!IsTouch(triggers->triggers[i])) return true;
+    return false;
+}
+
 // What idem's writes would pass by without a word must not be there.
 void CheckNothingPassedBy(const char *name, Relation relation) {
     const char *part = RelationGetRelationName(relation);
@@ -34,7 +60,7 @@ void CheckNothingPassedBy(const char *name, Relation relation) {
         OutOfOrder(name, psprintf("Row-level security is enabled on \"%s\", and idem does not apply it.", part));
     if (relation->rd_rules != nullptr)
         OutOfOrder(name, psprintf("\"%s\" has rules, and idem does not apply them.", part));
-    if (relation->trigdesc != nullptr)
+    if (HasOtherTriggers(relation))
         OutOfOrder(name, psprintf("\"%s\" has triggers or is referenced by a foreign key, and idem fires none.", part));
 }
 
@@ -139,9 +165,24 @@ void LoadSlots(DedupTable *table, Relation relation) {
         slot.desc = CreateTupleDescCopyConstr(RelationGetDescr(partition));
         slot.columns = MapColumns(slot.desc, RelationGetRelationName(partition));
         MemoryContextSwitchTo(caller);
+        slot.watched = IsWatched(partition);
         slot.constrained = CheckConstraints(table->name, partition, slot.columns);
         CheckIndexes(table->name, partition, slot.columns.numbers[static_cast<int>(Column::Key)]);
     });
+}
+
+// Whoever fills an empty slot tells by idem_touch, so this need not be asked again before the table is out of date.
+bool HasStrays(DedupTable &table) {
+    int64_t first = table.current_generation - table.slot_count + 1;
+    for (int64_t g = first; g < table.oldest_generation; g++) {
+        const Slot &slot = table.SlotOf(g);
+        if (!slot.watched) return true;
+        Relation partition = table_open(slot.relation, AccessShareLock);
+        bool rows = RelationGetNumberOfBlocks(partition) > 0;
+        table_close(partition, AccessShareLock);
+        if (rows) return true;
+    }
+    return false;
 }
 
 DedupTable *Load(Oid relation_id) {
@@ -168,6 +209,8 @@ DedupTable *Load(Oid relation_id) {
     table->windows = policy.windows;
     table->oldest_generation = position.oldest;
     table->current_generation = position.current;
+    table->filter = FindFilter(relation_id);
+    table->strays = HasStrays(*table);
     return table;
 }
 
@@ -238,6 +281,14 @@ int CheckDedupTable(Oid relation_id) {
         });
     });
     return count;
+}
+
+Oid RelationOwner(Oid relation) {
+    HeapTuple tuple = SearchSysCache1(RELOID, ObjectIdGetDatum(relation));
+    if (!HeapTupleIsValid(tuple)) elog(ERROR, "cache lookup failed for relation %u", relation);
+    Oid owner = reinterpret_cast<Form_pg_class>(GETSTRUCT(tuple))->relowner;
+    ReleaseSysCache(tuple);
+    return owner;
 }
 
 void CheckOwner(Oid relation) {

@@ -30,6 +30,7 @@ struct Slot {
     TupleDesc desc;         // not counted, so that a tuple slot over it may be dropped without care
     ColumnMap columns;
     bool constrained;  // by more than what every row of idem's fulfils
+    bool watched;      // it tells when somebody else writes to it (idem_touch)
     IndexWriter writer;
 };
 
@@ -45,7 +46,14 @@ struct DedupTable {
     int64_t oldest_generation;
     int64_t current_generation;
 
-    Slot &SlotOf(int64_t generation) { return slots[generation % slot_count]; }
+    int filter;   // of its sealed generations (filter_memory.hpp)
+    bool strays;  // a slot outside the ring holds rows: left to be emptied, or written by somebody else
+
+    // Numbers below zero are of slots that were not opened yet.
+    Slot &SlotOf(int64_t generation) { return slots[(generation % slot_count + slot_count) % slot_count]; }
+
+    // Where looking for an event ends.
+    int64_t FirstGeneration() const { return strays ? current_generation - slot_count + 1 : oldest_generation; }
 };
 
 // The dedup table, loaded if need be; valid until the end of the transaction. Takes no lock that outlives it.
@@ -55,6 +63,9 @@ DedupTable *OpenDedupTable(Oid relation);
 // Raises unless the relation is a dedup table in order: OF idem_event, partitioned by slot, with slots 0 … n-1 and
 // nothing that idem's writes would pass by (row security, rules, triggers). Returns the number of slots. Raises 42809.
 int CheckDedupTable(Oid relation);
+
+// The owner of a relation; raises XX000 if there is none such.
+Oid RelationOwner(Oid relation);
 
 // Raises 42501 unless the current user owns the table.
 void CheckOwner(Oid relation);

@@ -42,7 +42,35 @@ void WaitOutside(const Try &end) {
     }
 }
 
+// A wait for another transaction's end that no lock could bound: short pauses, each longer than the one before.
+class Pauses {
+public:
+    explicit Pauses(Micros longest) : deadline_(longest > 0 ? GetCurrentTimestamp() + longest : 0) {}
+
+    // Pauses; false if the time is over.
+    bool Pause() {
+        constexpr long kLongestPause = 32;  // ms
+        if (deadline_ == 0) return false;
+        long rest = TimestampDifferenceMilliseconds(GetCurrentTimestamp(), deadline_);
+        if (rest <= 0) return false;
+        WaitLatch(MyLatch, WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH, Min(pause_, rest), PG_WAIT_EXTENSION);
+        ResetLatch(MyLatch);
+        pause_ = Min(2 * pause_, kLongestPause);
+        return true;
+    }
+
+private:
+    TimestampTz deadline_;
+    long pause_ = 1;  // ms
+};
+
+// Whoever holds the row of a claim that is to be settled may only be extending it, moving it out of a generation that
+// is to be emptied, or looking at it FOR UPDATE. That is soon over, and an ID001 would undo work whose message is sent.
+constexpr Micros kPatienceOfSettling = kSecond;
+
 EventAnswer PerformOnce(const EventCall &call) {
+    std::optional<Pauses> pauses;
+    bool patient = !Claims(call) && call.action != Action::Move;
     for (;;) {
         CHECK_FOR_INTERRUPTS();
         DedupTable *table = OpenDedupTable(call.dedup);
@@ -52,27 +80,24 @@ EventAnswer PerformOnce(const EventCall &call) {
         Try end = {};
         end.end = Try::Again;
         UnderGate([&] {
-            if (table->current) end = TryCall(table, call);
+            if (table->current) end = TryCall(table, call, patient);
         });
         if (end.end == Try::Answered) return end.answer;
         WaitOutside(end);
+        if (end.end == Try::WaitForHolder) {
+            if (!pauses) pauses = Pauses(kPatienceOfSettling);
+            patient = pauses->Pause();
+        }
     }
 }
 
 }  // namespace
 
 EventAnswer Perform(const EventCall &call) {
-    constexpr long kFirstPause = 1;  // ms
-    constexpr long kLongestPause = 32;
-
-    TimestampTz deadline = call.wait > 0 ? GetCurrentTimestamp() + call.wait : 0;
-    for (long pause = kFirstPause;; pause = Min(2 * pause, kLongestPause)) {
+    Pauses pauses(call.wait);
+    for (;;) {
         EventAnswer answer = PerformOnce(call);
-        if (answer.decision.outcome != Outcome::Busy || answer.ours || deadline == 0) return answer;
-        long rest = TimestampDifferenceMilliseconds(GetCurrentTimestamp(), deadline);
-        if (rest <= 0) return answer;
-        WaitLatch(MyLatch, WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH, Min(pause, rest), PG_WAIT_EXTENSION);
-        ResetLatch(MyLatch);
+        if (answer.decision.outcome != Outcome::Busy || answer.ours || !pauses.Pause()) return answer;
     }
 }
 
@@ -81,9 +106,13 @@ std::optional<EventRow> ReadEvent(Oid dedup, const Key &key) {
     AcceptInvalidationMessages();
     DedupTable *table = OpenDedupTable(dedup);
     while (!table->current) table = OpenDedupTable(dedup);
-    for (int64_t g = table->current_generation; g >= table->oldest_generation; g--)
-        if (std::optional<EventRow> row = ReadVisibleRow(&table->SlotOf(g), key, GetActiveSnapshot())) return row;
-    return std::nullopt;
+    std::optional<EventRow> found;
+    for (int64_t g = table->current_generation; g >= table->FirstGeneration(); g--) {
+        std::optional<EventRow> row = ReadVisibleRow(&table->SlotOf(g), key, GetActiveSnapshot());
+        if (row && ExpiresAt(*row) > GetCurrentTimestamp()) return row;
+        if (!found) found = row;
+    }
+    return found;
 }
 
 }  // namespace idem

@@ -101,9 +101,11 @@ Record RecordOfRow(const EventRow &row) {
     record.claimed_at = TimeOr(row, Column::ClaimedAt, record.first_seen_at);
     record.claimable_at = TimeOr(row, Column::ClaimableAt, 0);
     record.settled_at = record.state == State::Done ? TimeOr(row, Column::SettledAt, record.first_seen_at) : 0;
-    record.expires_at = DatumGetTimestampTz(row.Get(Column::ExpiresAt));
+    record.expires_at = ExpiresAt(row);
     return record;
 }
+
+Micros ExpiresAt(const EventRow &row) { return DatumGetTimestampTz(row.Get(Column::ExpiresAt)); }
 
 void SetRecord(EventRow *row, const Record &record) {
     bool done = record.state == State::Done;

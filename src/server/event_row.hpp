@@ -70,6 +70,7 @@ HeapTuple FormTuple(const EventRow &row, const ColumnMap &map, TupleDesc desc);
 
 // What decides, out of the row's columns and back. A time equal to first_seen_at is stored as null.
 Record RecordOfRow(const EventRow &row);
+Micros ExpiresAt(const EventRow &row);
 void SetRecord(EventRow *row, const Record &record);
 
 // The bytes of a text, bytea or jsonb column; empty if null. The value must not be toasted out of line.

@@ -22,6 +22,15 @@ Oid RelationNamed(const char *name, Oid schema) {
     return relation;
 }
 
+// A function of the extension without arguments.
+Oid FunctionNamed(const char *name, Oid schema) {
+    oidvector *no_arguments = buildoidvector(nullptr, 0);
+    Oid function = GetSysCacheOid3(PROCNAMEARGSNSP, Anum_pg_proc_oid, CStringGetDatum(name),
+                                   PointerGetDatum(no_arguments), ObjectIdGetDatum(schema));
+    if (!OidIsValid(function)) elog(ERROR, "extension \"idem\" has no function \"%s\"", name);
+    return function;
+}
+
 void LabelsOf(Oid type, const char *const *names, int count, Oid *labels) {
     for (int i = 0; i < count; i++) {
         labels[i] =
@@ -30,8 +39,8 @@ void LabelsOf(Oid type, const char *const *names, int count, Oid *labels) {
     }
 }
 
-// Schema and owner of the extension, from its row in pg_extension.
-void FindExtension(Oid *schema, Oid *owner) {
+// OID, schema and owner of the extension, from its row in pg_extension.
+void FindExtension(Extension *found) {
     Relation catalog = table_open(ExtensionRelationId, AccessShareLock);
     ScanKeyData key;
     ScanKeyInit(&key, Anum_pg_extension_extname, BTEqualStrategyNumber, F_NAMEEQ, CStringGetDatum("idem"));
@@ -42,8 +51,9 @@ void FindExtension(Oid *schema, Oid *owner) {
                 (errcode(ERRCODE_UNDEFINED_OBJECT), errmsg("extension \"idem\" is not installed in this database"),
                  errhint("Use CREATE EXTENSION idem.")));
     auto form = reinterpret_cast<Form_pg_extension>(GETSTRUCT(tuple));
-    *schema = form->extnamespace;
-    *owner = form->extowner;
+    found->oid = form->oid;
+    found->schema = form->extnamespace;
+    found->owner = form->extowner;
     systable_endscan(scan);
     table_close(catalog, AccessShareLock);
 }
@@ -58,11 +68,14 @@ const Extension &InstalledExtension() {
     if (installed_is_current) return installed;
 
     Extension found = {};
-    FindExtension(&found.schema, &found.owner);
+    FindExtension(&found);
     found.event_type = TypeNamed("idem_event", found.schema);
     found.claim_type = TypeNamed("idem_claim", found.schema);
     found.registry = RelationNamed("idem_registry", found.schema);
     found.control = RelationNamed("idem_control", found.schema);
+    found.generation = RelationNamed("idem_generation", found.schema);
+    found.purge_state = RelationNamed("idem_purge_state", found.schema);
+    found.touch = FunctionNamed("idem_touch", found.schema);
     found.gate = RelationNamed("idem_gate", found.schema);
     LabelsOf(TypeNamed("idem_state", found.schema), kStateLabels, kStateCount, found.states);
     LabelsOf(TypeNamed("idem_outcome", found.schema), kOutcomeLabels, kOutcomeCount, found.outcomes);

@@ -67,6 +67,10 @@ void SetParticulars(EventRow *row, const EventCall &call, const DedupTable &tabl
 
 bool Claims(const EventCall &call) { return call.action == Action::Acquire || call.action == Action::Accept; }
 
+bool Settles(const EventCall &call) {
+    return call.action == Action::Commit || call.action == Action::Fail || call.action == Action::GiveBack;
+}
+
 Jsonb *PayloadOf(const EventRow &row) { return JsonbOf(row, Column::Payload); }
 
 Request RequestOf(const DedupTable &table, const EventCall &call) {
@@ -130,7 +134,7 @@ EventRow RowOf(const DedupTable &table, const EventCall &call, const Place *plac
 EventAnswer AnswerOf(const EventCall &call, const Place *place, const Decision &decision, bool known, bool wrote) {
     EventAnswer answer = {decision, known, place != nullptr && place->found.ours, nullptr, nullptr};
     if (wrote) {
-        if (!Claims(call)) answer.error = call.error;
+        if (Settles(call)) answer.error = call.error;
     } else if (known && place != nullptr) {
         const EventRow &row = place->found.row;
         if (decision.outcome == Outcome::Duplicate && Claims(call)) answer.result = JsonbOf(row, Column::Result);

@@ -15,6 +15,9 @@ struct Place {
 
 bool Claims(const EventCall &call);
 
+// Whether the call ends a claim.
+bool Settles(const EventCall &call);
+
 Request RequestOf(const DedupTable &table, const EventCall &call);
 
 // `place`: nullptr = the event isn't there.

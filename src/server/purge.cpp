@@ -1,141 +1,129 @@
-// A stand-in for the pass: turns rings by the clock, and seals nothing yet.
-
 #include "server/purge.hpp"
 
-#include "server/arguments.hpp"
 #include "server/dedup_table.hpp"
 #include "server/extension.hpp"
+#include "server/filter_memory.hpp"
+#include "server/purge_state.hpp"
 #include "server/registry.hpp"
-#include "server/ring.hpp"
+#include "server/settings.hpp"
 #include "server/worker_status.hpp"
 
 namespace idem {
 namespace {
 
-struct Due {
-    Oid dedup;
-    TimestampTz opened_at;
-};
-
-// Dedup tables and when their current generation was opened; in the caller's memory context.
-int ReadTables(Due **tables) {
-    Relation control = table_open(InstalledExtension().control, AccessShareLock);
-    Snapshot snapshot = RegisterSnapshot(GetLatestSnapshot());
-    SysScanDesc scan = systable_beginscan(control, InvalidOid, false, snapshot, 0, nullptr);
-    int count = 0;
-    int room = 64;
-    *tables = static_cast<Due *>(palloc(room * sizeof(Due)));
-    while (HeapTuple tuple = systable_getnext(scan)) {
-        if (count == room) *tables = static_cast<Due *>(repalloc(*tables, (room *= 2) * sizeof(Due)));
-        bool null = false;
-        (*tables)[count].dedup = DatumGetObjectId(heap_getattr(tuple, 1, RelationGetDescr(control), &null));
-        (*tables)[count++].opened_at = DatumGetTimestampTz(heap_getattr(tuple, 5, RelationGetDescr(control), &null));
-    }
-    systable_endscan(scan);
-    UnregisterSnapshot(snapshot);
-    table_close(control, AccessShareLock);
-    return count;
-}
-
-bool IsDue(Oid dedup, TimestampTz opened_at) {
-    Policy policy;
-    RingPosition position;
-    if (!ReadPolicy(dedup, &policy) || !ReadRingPosition(dedup, &position)) return false;
-    return GetCurrentTimestamp() >= opened_at + policy.windows.cold / Max(position.slots - 2, 1);
+Pass PassOver(Oid dedup, Patience patience, Pace pace) {
+    return {dedup, patience, pace, purge_lock_timeout_ms, false, verify_purge};
 }
 
 void NameTable(void *name) { errcontext("purge of dedup table \"%s\"", static_cast<const char *>(name)); }
 
-void MoveUnsettled(Oid dedup) {
-    RingPosition position;
-    ReadRingPosition(dedup, &position);
-    Oid user = InvalidOid;
-    int security = 0;
-    GetUserIdAndSecContext(&user, &security);
-    SetUserIdAndSecContext(user, security | SECURITY_RESTRICTED_OPERATION);
-    PushActiveSnapshot(GetTransactionSnapshot());
-    char *table = quote_qualified_identifier(get_namespace_name(get_rel_namespace(dedup)), get_rel_name(dedup));
-    (void)SPI_execute(psprintf("UPDATE %s SET slot = %d WHERE slot = %d AND state <> 'done'", table,
-                               static_cast<int>(position.current % position.slots),
-                               static_cast<int>(position.oldest % position.slots)),
-                      false, 0);
-    PopActiveSnapshot();
-    SetUserIdAndSecContext(user, security);
+// In a transaction of its own, which needs the table neither in order nor unlocked; tells whether the failure is news.
+bool IsNews(Oid dedup, const char *failure) {
+    if (!ConditionalLockRelationOid(dedup, ShareUpdateExclusiveLock)) return true;
+    bool news = RecordFailure(dedup, failure);
+    SPI_commit();
+    return news;
 }
 
-void PurgeDue(Oid dedup) {
-    if (!ConditionalLockRelationOid(dedup, ShareUpdateExclusiveLock)) return;
-    if (!SearchSysCacheExists1(RELOID, ObjectIdGetDatum(dedup))) return;
-    CheckDedupTable(dedup);
-    MoveUnsettled(dedup);
-    RotateRing(dedup);
+// The error that has been caught, whose transaction is rolled back; nullptr if it was only that the extension or the
+// table is gone. Someone who cancels what he has called himself wants all of it to stop.
+ErrorData *RollBack(Oid dedup, Pace pace, MemoryContext context) {
+    MemoryContextSwitchTo(context);
+    ErrorData *error = CopyErrorData();
+    FlushErrorState();
+    SPI_rollback();
+    MemoryContextSwitchTo(context);
+    if (error->sqlerrcode == ERRCODE_QUERY_CANCELED && pace == Pace::AtOnce) ReThrowError(error);
+    bool there = OidIsValid(get_extension_oid("idem", true)) && SearchSysCacheExists1(RELOID, ObjectIdGetDatum(dedup));
+    return there ? error : nullptr;
 }
 
-}  // namespace
-
-void PurgeTable(Oid dedup) {
-    Oid user = GetUserId();
-    HeapTuple tuple = SearchSysCache1(RELOID, ObjectIdGetDatum(dedup));
-    if (!HeapTupleIsValid(tuple)) return;
-    Oid owner = reinterpret_cast<Form_pg_class>(GETSTRUCT(tuple))->relowner;
-    ReleaseSysCache(tuple);
-    SetUserIdAndSecContext(owner, 0);
-    PurgeDue(dedup);
-    SetUserIdAndSecContext(user, 0);
-}
-
-namespace {
-
-// One table in a step of its own; false if something went wrong with it.
-bool TryTable(Due due, char *name) {
-    Oid user = GetUserId();
+// False if something went wrong with the table.
+bool TryTable(Oid dedup, char *name, Pace pace) {
     MemoryContext context = CurrentMemoryContext;
-    volatile bool good = true;
+    ErrorData *volatile error = nullptr;
     ErrorContextCallback callback = {error_context_stack, NameTable, name};
     PG_TRY();
     {
         error_context_stack = &callback;
-        if (IsDue(due.dedup, due.opened_at)) PurgeTable(due.dedup);
-        SPI_commit();
-        error_context_stack = callback.previous;
+        PurgeTable(dedup, Patience::PassesBy, pace);
     }
     PG_CATCH();
     {
-        MemoryContextSwitchTo(context);
-        ErrorData *error = CopyErrorData();
-        FlushErrorState();
-        SPI_rollback();
-        MemoryContextSwitchTo(context);
-        SetUserIdAndSecContext(user, 0);
-        if (get_rel_name(due.dedup) != nullptr) {
-            error->elevel = WARNING;
-            ThrowErrorData(error);
-            good = false;
-        }
+        error_context_stack = callback.previous;
+        error = RollBack(dedup, pace, context);
     }
     PG_END_TRY();
+    error_context_stack = callback.previous;
     MemoryContextSwitchTo(context);
-    return good;
+    if (error == nullptr) return true;
+    if (IsNews(dedup, error->message)) {
+        error->elevel = WARNING;
+        ThrowErrorData(error);
+    }
+    return false;
 }
 
 }  // namespace
 
-int PurgeDatabase() {
+void PurgeTable(Oid dedup, Patience patience, Pace pace) {
+    Pass pass = PassOver(dedup, patience, pace);
+    Due due = WhatIsDue(pass);
+    if (due.tidy) {
+        TidySlots(pass);
+        due = WhatIsDue(pass);
+    }
+    if (due.seal) SealGenerations(pass);
+    if (due.retire) RetireGenerations(pass);
+    if (due.turn) {
+        TurnRing(pass);
+        SealGenerations(pass);
+    }
+    if (due.failed_before) InStep(dedup, patience, [&](DedupTable &) { return RecordFailure(dedup, nullptr); });
+}
+
+namespace {
+
+bool TableExists(Oid dedup) {
+    AcceptInvalidationMessages();
+    return SearchSysCacheExists1(RELOID, ObjectIdGetDatum(dedup));
+}
+
+bool DatabaseExists(Oid database) {
+    AcceptInvalidationMessages();
+    return SearchSysCacheExists1(DATABASEOID, ObjectIdGetDatum(database));
+}
+
+}  // namespace
+
+int PurgeDatabase(Pace pace) {
+    DropFiltersOfTables(TableExists);
+    DropFiltersOfDatabases(DatabaseExists);
     MemoryContext context = AllocSetContextCreate(TopMemoryContext, "idem purge", ALLOCSET_DEFAULT_SIZES);
     MemoryContext caller = MemoryContextSwitchTo(context);
-    Due *tables = nullptr;
-    int count = ReadTables(&tables);
+    List *tables = RegisteredTables();
     int failed = 0;
-    for (int i = 0; i < count; i++) {
+    for (int i = 0; i < list_length(tables); i++) {
         CHECK_FOR_INTERRUPTS();
+        Oid dedup = list_nth_oid(tables, i);
         if (!OidIsValid(get_extension_oid("idem", true))) break;
-        char *name = get_rel_name(tables[i].dedup);
-        if (name == nullptr) continue;
+        char *name = get_rel_name(dedup);
+        if (name == nullptr || !OwnsRelation(dedup, GetUserId())) continue;
         ReportTable();
-        if (!TryTable(tables[i], name)) failed++;
+        if (!TryTable(dedup, name, pace)) failed++;
     }
+    ReportIdle();
     MemoryContextSwitchTo(caller);
+    MemoryContextDelete(context);
     return failed;
+}
+
+void RotateTable(Oid dedup) {
+    Pass pass = PassOver(dedup, Patience::Waits, Pace::AtOnce);
+    pass.asked = true;
+    RetireGenerations(pass);
+    TurnRing(pass);
+    SealGenerations(pass);
 }
 
 }  // namespace idem

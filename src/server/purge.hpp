@@ -1,18 +1,23 @@
 // Purging: what has expired goes, table by table, without anybody having to ask.
+//
+// All of this is called in a transaction with a non-atomic SPI connection (SPI_connect_ext(SPI_OPT_NONATOMIC)) and no
+// active snapshot; it commits after each step and leaves a new transaction open.
 #pragma once
 
-#include "server/postgres.hpp"
+#include "server/ring.hpp"
 
 namespace idem {
 
-// One pass over one dedup table: turns the ring where it is due, retires and empties what has expired, seals. Acts as
-// the table's owner. Called in a transaction with a non-atomic SPI connection (SPI_connect_ext(SPI_OPT_NONATOMIC)) and
-// no active snapshot; commits after each step and leaves a new transaction open. A table that somebody has locked is
-// skipped. Raises what goes wrong with this table.
-void PurgeTable(Oid dedup);
+// One pass over one dedup table: seals, retires and empties, turns, where each is due. Acts as the table's owner.
+// Raises what goes wrong with this table.
+void PurgeTable(Oid dedup, Patience patience, Pace pace);
 
-// The same for every dedup table of this database that the current user may purge; a table's fault is reported
-// (WARNING, with context) and does not stop the rest. Returns the number of tables that failed.
-int PurgeDatabase();
+// The same for every dedup table of this database that the current user owns. One that is locked is passed by; a
+// table's fault is reported (a WARNING, when it is news) and does not stop the rest. Returns the number of tables that
+// failed.
+int PurgeDatabase(Pace pace);
+
+// Retires what has expired, and turns the ring of one dedup table whether that is due or not.
+void RotateTable(Oid dedup);
 
 }  // namespace idem

@@ -30,4 +30,7 @@ void Register(Oid dedup, const Policy &policy, RingPosition position);
 // exclusively, and keeps it until then.
 void WriteRingPosition(Oid dedup, RingPosition position);
 
+// The registered tables, as a list of OIDs; dropped ones among them.
+List *RegisteredTables();
+
 }  // namespace idem

@@ -17,6 +17,7 @@ bool CheckDatabases(char **value, void **, GucSource) {
 
 }  // namespace
 
+int filter_memory_kb = 64 * 1024;
 int max_result_size_kb = 1024;
 bool purge_enabled = true;
 int purge_lock_timeout_ms = 500;
@@ -39,6 +40,24 @@ void DefineSettings() {
         /* context= */ PGC_SIGHUP,
         /* flags= */ GUC_LIST_INPUT,
         /* check_hook= */ CheckDatabases,
+        /* assign_hook= */ nullptr,
+        /* show_hook= */ nullptr);
+    DefineCustomIntVariable(
+        /* name= */ "idem.filter_memory",
+        /* short_desc= */ "Sets the shared memory for filters over the sealed generations of all dedup tables.",
+        /* long_desc= */
+        "A filter spares a new event most look-ups in sealed generations. It takes 15 bits for each event of a "
+        "generation, times the number of generations rounded up to a multiple of eight. Where memory is short, filters "
+        "spare fewer look-ups. If set to zero, or if the library is not in shared_preload_libraries, there are none.",
+        /* valueAddr= */ &filter_memory_kb,
+        /* bootValue= */ 64 * 1024,
+        /* minValue= */ 0,
+        /* maxValue= */ MAX_KILOBYTES,
+        // The memory is reserved when the server starts. A library that is loaded later reserves none, and the server
+        // would not let it define such a setting; but it must know it, as the prefix is reserved.
+        /* context= */ process_shared_preload_libraries_in_progress ? PGC_POSTMASTER : PGC_SIGHUP,
+        /* flags= */ GUC_UNIT_KB,
+        /* check_hook= */ nullptr,
         /* assign_hook= */ nullptr,
         /* show_hook= */ nullptr);
     DefineCustomIntVariable(

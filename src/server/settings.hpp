@@ -11,6 +11,8 @@ List *DatabaseNames();
 // idem.max_result_size, in kB: the largest result that idem_commit and idem_accept store.
 extern int max_result_size_kb;
 
+// idem.filter_memory, in kB: shared memory for the filters of sealed generations. Without preloading there is none.
+extern int filter_memory_kb;
 // idem.purge: whether the worker purges.
 extern bool purge_enabled;
 

@@ -34,7 +34,7 @@ void Purge() {
     if (OidIsValid(get_extension_oid("idem", true))) {
         ReportPassStarted();
         SPI_connect_ext(SPI_OPT_NONATOMIC);
-        int failed = PurgeDatabase();
+        int failed = PurgeDatabase(Pace::WithRests);
         SPI_finish();
         ReportPassFinished(failed);
     }

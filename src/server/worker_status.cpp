@@ -143,6 +143,8 @@ std::optional<PassProgress> ProgressOf(Oid database) {
     return found;
 }
 
+bool IsPreloaded() { return status != nullptr; }
+
 void ReserveWorkerStatus() {
     next_request_hook = shmem_request_hook;
     shmem_request_hook = RequestMemory;

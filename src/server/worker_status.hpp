@@ -47,6 +47,9 @@ void ReportIdle();
 std::optional<PassStatus> PassesOf(Oid database);
 std::optional<PassProgress> ProgressOf(Oid database);
 
+// Whether the server has preloaded the library.
+bool IsPreloaded();
+
 // Reserves the shared memory. To be called while shared_preload_libraries are loaded.
 void ReserveWorkerStatus();
 

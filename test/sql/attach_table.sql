@@ -31,8 +31,8 @@ FROM idem_registry WHERE dedup = 'inbox'::regclass;
 SELECT is(ROW(slots, current_generation - oldest_generation + 1, current_generation % slots)::text, '(4,4,0)',
     'all its slots are in the ring, and the one with the latest claim is current')
 FROM idem_control WHERE dedup = 'inbox'::regclass;
-SELECT ok(opened_at BETWEEN now() AND clock_timestamp(), 'opened now')
-FROM idem_control WHERE dedup = 'inbox'::regclass;
+SELECT ok(bool_and(opened_at BETWEEN now() AND clock_timestamp()), 'opened now')
+FROM idem_generation WHERE dedup = 'inbox'::regclass;
 SELECT is(ROW(outcome, result)::text, '(duplicate,1)', 'what was settled is known')
 FROM idem_acquire('inbox', 'book', 'known');
 SELECT is(outcome, 'busy', 'what was claimed too') FROM idem_acquire('inbox', 'book', 'running');

@@ -17,8 +17,9 @@ CREATE TEMP VIEW routine AS
 SELECT bag_eq(
     $$SELECT pg_describe_object(classid, objid, 0) FROM member WHERE classid <> 'pg_proc'::regclass$$,
     $$VALUES ('type idem_state'), ('type idem_outcome'), ('type idem_event'), ('type idem_claim'),
-             ('table idem_registry'), ('table idem_control'), ('table idem_gate')$$,
-    'the extension has these types and tables');
+             ('table idem_registry'), ('table idem_control'), ('table idem_generation'), ('table idem_purge_state'),
+             ('table idem_gate'), ('view idem_tables'), ('view idem_generations'), ('view idem_purge_status')$$,
+    'the extension has these types, tables and views');
 
 SELECT set_eq(
     $$SELECT replace(oid::regprocedure::text, 'timestamp with time zone', 'timestamptz'),
@@ -28,7 +29,13 @@ SELECT set_eq(
         ('idem_create_table(text,interval,interval,text,integer,boolean)',
          'f'::"char", 'v'::"char", 'u'::"char", false),
         ('idem_attach_table(regclass,interval,interval,text)',                                   'f', 'v', 'u', false),
+        ('idem_touch()',                                                                         'f', 'v', 'u', false),
         ('idem_rotate(regclass)',                                                                'p', 'v', 'u', false),
+        ('idem_purge(regclass)',                                                                 'p', 'v', 'u', false),
+        ('idem_worker_passes()',                                                                 'f', 'v', 's', false),
+        ('idem_worker_progress()',                                                               'f', 'v', 's', false),
+        ('idem_preloaded()',                                                                     'f', 'v', 's', false),
+        ('idem_filter(regclass)',                                                                'f', 'v', 's', true),
         ('idem_acquire(regclass,text,text,text,bytea,timestamptz,jsonb,text,interval,interval)', 'f', 'v', 'u', false),
         ('idem_accept(regclass,text,text,text,bytea,timestamptz,jsonb)',                         'f', 'v', 'u', false),
         ('idem_commit(regclass,text,text,text,jsonb,integer,interval)',                          'f', 'v', 'u', false),
@@ -41,7 +48,11 @@ SELECT set_eq(
         ('idem_business_key(text[])',                                                            'f', 'i', 's', false),
         ('idem_fingerprint(bytea)',                                                              'f', 'i', 's', true),
         ('idem_fingerprint(text)',                                                               'f', 'i', 's', true),
-        ('idem_fingerprint(jsonb,text[])',                                                       'f', 'i', 's', true)$$,
+        ('idem_fingerprint(jsonb,text[])',                                                       'f', 'i', 's', true),
+        ('idem_verify_signature(text,bytea,text,text,interval)',                                 'f', 'v', 's', false),
+        ('idem_verify_signature(text,bytea,text,text[],interval)',                               'f', 'v', 's', false),
+        ('idem_verify_signature(text,bytea,jsonb,text,interval)',                                'f', 'v', 's', false),
+        ('idem_verify_signature(text,bytea,jsonb,text[],interval)',                              'f', 'v', 's', false)$$,
     'the extension has these functions; all that write are VOLATILE and PARALLEL UNSAFE');
 
 SELECT is_empty(
@@ -73,8 +84,11 @@ SELECT bag_eq(
     $$SELECT c.relname::text, coalesce(nullif(a.grantee, 0)::regrole::text, 'PUBLIC'), a.privilege_type
       FROM pg_class c, aclexplode(c.relacl) a
       WHERE c.oid IN (SELECT objid FROM member) AND a.grantee <> c.relowner$$,
-    $$VALUES ('idem_registry', 'PUBLIC', 'SELECT'), ('idem_control', 'PUBLIC', 'SELECT')$$,
-    'of its tables nothing is granted to anybody, but SELECT on registry and control to PUBLIC');
+    $$VALUES ('idem_registry', 'PUBLIC', 'SELECT'), ('idem_control', 'PUBLIC', 'SELECT'),
+             ('idem_generation', 'PUBLIC', 'SELECT'), ('idem_purge_state', 'PUBLIC', 'SELECT'),
+             ('idem_tables', 'PUBLIC', 'SELECT'), ('idem_generations', 'PUBLIC', 'SELECT'),
+             ('idem_purge_status', 'PUBLIC', 'SELECT')$$,
+    'of its tables nothing is granted to anybody, but SELECT on all but the gate to PUBLIC');
 
 SELECT is_empty(
     $$SELECT attrelid::regclass, attname FROM pg_attribute
@@ -115,7 +129,7 @@ SELECT is_empty(
 
 -- The extension as a whole
 
-SELECT is(ARRAY['idem_registry', 'idem_control']::regclass[]::oid[], extconfig,
+SELECT is(ARRAY['idem_registry', 'idem_control', 'idem_generation']::regclass[]::oid[], extconfig,
     'pg_dump takes registry and control along')
 FROM pg_extension WHERE extname = 'idem';
 

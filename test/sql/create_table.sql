@@ -48,7 +48,7 @@ FROM idem_registry WHERE dedup = 'plain'::regclass;
 SELECT is(ROW(oldest_generation, current_generation)::text, '(0,0)', 'its ring is at its start')
 FROM idem_control WHERE dedup = 'plain'::regclass;
 SELECT ok(opened_at BETWEEN now() AND clock_timestamp(), 'opened just now')
-FROM idem_control WHERE dedup = 'plain'::regclass;
+FROM idem_generation WHERE dedup = 'plain'::regclass;
 SELECT is(outcome, 'acquired', 'it takes events at once') FROM idem_accept('plain', 'book', 'e1');
 
 -- Settings of its own

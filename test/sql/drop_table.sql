@@ -24,8 +24,8 @@ INSERT INTO made SELECT idem_create_table('dropped', generations => 3);
 SELECT is(outcome, 'acquired', 'an event of one that is dropped') FROM idem_accept('dropped', 'book', 'e');
 SELECT 'dropped'::regclass::oid AS old \gset
 SELECT bag_eq('SELECT pg_temp.dumped()',
-    $$VALUES ('idem_registry of kept'), ('idem_control of kept'), ('idem_registry of dropped'),
-             ('idem_control of dropped')$$,
+    $$VALUES ('idem_registry of kept'), ('idem_control of kept'), ('idem_generation of kept'),
+             ('idem_registry of dropped'), ('idem_control of dropped'), ('idem_generation of dropped')$$,
     'pg_dump takes the registration of both along');
 
 SELECT lives_ok('DROP TABLE dropped', 'it is dropped without CASCADE');
@@ -38,7 +38,8 @@ SELECT throws_ok(format('SELECT %s(%s::oid, ''book'', ''e'')', function, :old), 
 FROM unnest(ARRAY['idem_acquire', 'idem_accept', 'idem_commit', 'idem_release', 'idem_extend', 'idem_lookup']) function;
 SELECT throws_ok(format('SELECT idem_attach_table(%s::oid)', :old), '42P01',
     format('relation with OID %s does not exist', :old), 'idem_attach_table with its OID');
-SELECT bag_eq('SELECT pg_temp.dumped()', $$VALUES ('idem_registry of kept'), ('idem_control of kept')$$,
+SELECT bag_eq('SELECT pg_temp.dumped()',
+    $$VALUES ('idem_registry of kept'), ('idem_control of kept'), ('idem_generation of kept')$$,
     'pg_dump takes nothing of it along');
 SELECT is(outcome, 'duplicate', 'the other table goes on') FROM idem_accept('kept', 'book', 'e');
 

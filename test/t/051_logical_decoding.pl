@@ -74,7 +74,7 @@ is(decoded(), '', 'duplicate writes nothing');
 run_in_transaction(sprintf($acquire, 'outbox', 'moved'));
 decoded();
 $node->safe_psql('postgres', "CALL idem_rotate('$_')") foreach 'inbox', 'outbox';
-is(decoded(), "idem_control UPDATE\nidem_control UPDATE", 'rotation');
+is(join("\n", grep { /idem_control/ } split /\n/, decoded()), "idem_control UPDATE\nidem_control UPDATE", 'rotation');
 run_in_transaction(sprintf($commit, 'outbox', 'moved'));
 is(decoded(), "outbox_g0 DELETE with its key\noutbox_g1 INSERT moved done", 'commit of a claim in a sealed generation');
 run_in_transaction(sprintf($acquire, 'outbox', 'leased'));

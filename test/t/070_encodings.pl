@@ -1,5 +1,5 @@
-# An event has the same key and fingerprint in a database of whatever encoding, so that a dump may change it; text that
-# is no text in UTF-8 is refused, and nothing is written.
+# An event has the same key and fingerprint in a database of whatever encoding, so that a dump may change it, and a
+# secret is the same; text that is no text in UTF-8 is refused, and nothing is written.
 
 use strict;
 use warnings;
@@ -35,7 +35,10 @@ my @expressions = (
     q{idem_fingerprint('order ' || %1$s)},
     q{idem_fingerprint(jsonb_build_object('name', %1$s::text, 'cents', 100), 'name', 'cents')},
     q{idem_fingerprint(jsonb_build_object(%1$s::text, 100), %1$s)},
-    q{idem_key('handler', idem_business_key('shop', %1$s))});
+    q{idem_key('handler', idem_business_key('shop', %1$s))},
+    q{CASE WHEN idem_verify_signature('github', 'x', '}
+      . "sha256=3145a6c3465fd6a7a80c14361b404a918ef05d6495ea55793941081676d2249d"
+      . q{', %1$s) THEN 'verified' END});
 foreach my $expression (@expressions)
 {
     my %values =

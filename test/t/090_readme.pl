@@ -19,7 +19,8 @@ my ($status, $stdout, $stderr) = $node->psql('postgres', join("\n", @blocks), on
 is($stderr, '', 'no command of the README fails');
 is($status, 0, 'psql is content');
 is( $stdout,
-    join("\n", 'inbox', 't|acquired|', '', 'f|duplicate|{"balance": 90}', 'outbox', 't|1', '', 'acquired', 'conflict'),
+    join("\n", 'inbox', 't|acquired|', '', 'f|duplicate|{"balance": 90}', 'outbox', 't|1', '', 'acquired', 'conflict',
+        'acquired', 'duplicate'),
     'the answers are those of the README');
 is($node->safe_psql('postgres', 'SELECT * FROM ledger'), 'evt_124|1000', 'one statement: booked');
 is($node->safe_psql('postgres', 'SELECT balance FROM wallet'), '90', 'one transaction: charged');

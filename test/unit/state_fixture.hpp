@@ -37,7 +37,8 @@ inline std::string_view NameOf(FingerprintMatch match) {
 }
 
 inline std::string_view NameOf(Action action) {
-    constexpr std::string_view kNames[] = {"acquire", "accept", "commit", "fail", "give back", "extend"};
+    constexpr std::string_view kNames[] = {"acquire", "accept", "commit",  "fail",    "give back",
+                                           "extend",  "move",   "receive", "requeue", "resolve"};
     return kNames[static_cast<int>(action)];
 }
 
@@ -47,7 +48,8 @@ inline std::string_view NameOf(Effect effect) {
 }
 
 inline std::string_view NameOf(Fault fault) {
-    constexpr std::string_view kNames[] = {"none", "lease lost", "no such claim", "attempt missing", "result differs"};
+    constexpr std::string_view kNames[] = {"none",          "lease lost",      "no such claim",
+                                           "no such event", "attempt missing", "result differs"};
     return kNames[static_cast<int>(fault)];
 }
 

@@ -1,0 +1,71 @@
+#include "server/generation.hpp"
+
+#include "server/extension.hpp"
+#include "server/own_table.hpp"
+
+namespace idem {
+namespace {
+
+// Columns of idem_generation, as sql/idem.sql makes them.
+enum GenerationColumn {
+    kDedup = 1,
+    kGeneration,
+    kOpenedAt,
+    kSealedAt,
+    kScannedAt,
+    kEvents,
+    kUnsettled,
+    kNewestExpiry,
+};
+
+Oid Table() { return InstalledExtension().generation; }
+
+Datum Now() { return TimestampTzGetDatum(GetCurrentTimestamp()); }
+
+}  // namespace
+
+std::optional<Generation> ReadGeneration(Oid dedup, int64_t generation) {
+    Generation read = {};
+    Relation table = table_open(Table(), AccessShareLock);
+    bool found = WithOwnRow(table, dedup, generation, [&](HeapTuple tuple, TupleDesc desc) {
+        read.opened_at = DatumGetTimestampTz(ColumnOf(tuple, kOpenedAt, desc));
+        if (heap_attisnull(tuple, kScannedAt, desc)) return;
+        read.scanned_at = DatumGetTimestampTz(ColumnOf(tuple, kScannedAt, desc));
+        Census census = {};
+        census.events = DatumGetInt64(ColumnOf(tuple, kEvents, desc));
+        census.unsettled = DatumGetInt64(ColumnOf(tuple, kUnsettled, desc));
+        if (!heap_attisnull(tuple, kNewestExpiry, desc))
+            census.newest_expiry = DatumGetTimestampTz(ColumnOf(tuple, kNewestExpiry, desc));
+        read.census = census;
+    });
+    table_close(table, AccessShareLock);
+    return found ? std::optional(read) : std::nullopt;
+}
+
+void RecordOpened(Oid dedup, int64_t generation) {
+    OwnRow row = {};
+    row.Set(kDedup, ObjectIdGetDatum(dedup));
+    row.Set(kGeneration, Int64GetDatum(generation));
+    row.Set(kOpenedAt, Now());
+    InsertOwnRow(Table(), row);
+}
+
+void RecordSealed(Oid dedup, int64_t generation) {
+    OwnRow row = {};
+    row.Set(kSealedAt, Now());
+    UpdateOwnRow(Table(), dedup, generation, row);
+}
+
+void RecordCensus(Oid dedup, int64_t generation, const Census &census) {
+    OwnRow row = {};
+    row.Set(kScannedAt, Now());
+    row.Set(kEvents, Int64GetDatum(census.events));
+    row.Set(kUnsettled, Int64GetDatum(census.unsettled));
+    row.SetOrNull(kNewestExpiry, census.newest_expiry.has_value(),
+                  TimestampTzGetDatum(census.newest_expiry.value_or(0)));
+    UpdateOwnRow(Table(), dedup, generation, row);
+}
+
+void RecordRetired(Oid dedup, int64_t generation) { DeleteOwnRow(Table(), dedup, generation); }
+
+}  // namespace idem

@@ -1,0 +1,41 @@
+// The steps in which a ring is turned and purged: each is a transaction of its own.
+#pragma once
+
+#include "server/dedup_table.hpp"
+#include "server/postgres.hpp"
+
+namespace idem {
+
+enum class Patience : uint8_t {
+    Waits,     // for whoever has locked the table
+    PassesBy,  // a table that is locked
+};
+
+// Whom a step makes the user again.
+struct Caller {
+    Oid user;
+    int security_context;
+    int guc_level;
+};
+
+// Begins a step: returns the table, locked against others who turn, purge or alter it until the step ends, with the
+// user switched to the table's owner under a safe search_path. Returns nullptr if the table is gone or, where one does
+// not wait, locked. Raises 42704 if the extension is gone.
+DedupTable *BeginStep(Oid dedup, Patience patience, Caller *caller);
+
+// Ends the step: switches back, and commits.
+void EndStep(const Caller &caller);
+
+// Runs step(table) as a step; false if there was none, or it returned false. It is called in a transaction with a
+// non-atomic SPI connection (SPI_OPT_NONATOMIC), and leaves a new transaction. Who catches an error of the step rolls
+// back, which switches the user back too.
+template <class F>
+bool InStep(Oid dedup, Patience patience, F step) {
+    Caller caller;
+    DedupTable *table = BeginStep(dedup, patience, &caller);
+    bool done = table != nullptr && step(*table);
+    EndStep(caller);
+    return done;
+}
+
+}  // namespace idem

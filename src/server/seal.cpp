@@ -1,0 +1,64 @@
+#include "server/seal.hpp"
+
+#include "server/filter_memory.hpp"
+
+namespace idem {
+namespace {
+
+constexpr Micros kBetweenScansOfTouched = 3600 * kSecond;
+
+// How many keys a generation's filter is made for: those of the largest, told by the size of its primary key. A page of
+// a B-tree filled in random order holds some 200 of them.
+int64_t KeysPerGeneration(DedupTable &table) {
+    constexpr int64_t kKeysPerPage = 200;
+    BlockNumber most_pages = 0;
+    for (int64_t g = table.oldest_generation; g < table.current_generation; g++) {
+        Relation partition = table_open(table.SlotOf(g).relation, AccessShareLock);
+        Relation index = index_open(PrimaryKeyIndex(partition), AccessShareLock);
+        most_pages = Max(most_pages, RelationGetNumberOfBlocks(index));
+        index_close(index, AccessShareLock);
+        table_close(partition, AccessShareLock);
+    }
+    return most_pages * kKeysPerPage;
+}
+
+bool HasFilter(DedupTable &table) {
+    Oid partitions[kMostSlots];
+    for (int i = 0; i < table.slot_count; i++) partitions[i] = table.slots[i].relation;
+    return PrepareFilter(table.relation, partitions, table.slot_count, KeysPerGeneration(table));
+}
+
+}  // namespace
+
+bool NeedsSeal(DedupTable &table, int64_t generation, Pace pace) {
+    std::optional<Generation> known = ReadGeneration(table.relation, generation);
+    if (!known) return false;
+    if (!known->census) return true;
+    const Slot &slot = table.SlotOf(generation);
+    if (!slot.watched || IsPublished(table.relation, slot.number, generation) || !HasFilter(table)) return false;
+    bool rests = pace == Pace::WithRests && IsTouched(table.relation, slot.number);
+    return !rests || known->scanned_at + kBetweenScansOfTouched < GetCurrentTimestamp();
+}
+
+void Seal(DedupTable &table, int64_t generation, Pace pace) {
+    const Slot &slot = table.SlotOf(generation);
+    if (!ConditionalLockRelationOid(slot.relation, AccessShareLock)) return;
+    Relation partition = table_open(slot.relation, NoLock);
+    FilterBuild build;
+    bool builds = slot.watched && HasFilter(table) && StartColumn(table.relation, slot.number, generation, &build);
+
+    // Rows of transactions that are still open are in it: they were claimed before the generation was sealed.
+    SnapshotData dirty;
+    InitDirtySnapshot(dirty);
+    Census census = TakeCensus(slot, partition, &dirty, {table.relation, Phase::Seal, pace}, [&](const Key &key) {
+        if (builds) AddToColumn(build, key);
+    });
+    table_close(partition, NoLock);
+
+    RecordCensus(table.relation, generation, census);
+    if (builds) PublishColumn(build);
+    // Sessions look for the table's filter when they load the table.
+    CacheInvalidateRelcacheByRelid(table.relation);
+}
+
+}  // namespace idem

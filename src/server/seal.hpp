@@ -1,0 +1,16 @@
+// Sealing a generation: once nothing new comes to it, it is counted and gets its filter.
+#pragma once
+
+#include "server/census.hpp"
+
+namespace idem {
+
+// Whether a sealed generation is to be scanned: never was, or has no filter though it could have one. Where somebody
+// else writes to it all the time, a scan WithRests waits an hour after the last one.
+bool NeedsSeal(DedupTable &table, int64_t generation, Pace pace);
+
+// Scans it, registers the census, and publishes the filter unless somebody else has written there meanwhile. Takes
+// AccessShareLock on its partition; does nothing if that can't be had at once.
+void Seal(DedupTable &table, int64_t generation, Pace pace);
+
+}  // namespace idem

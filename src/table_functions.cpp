@@ -1,0 +1,118 @@
+// The SQL functions on dedup tables: read and check the arguments, call, return.
+
+#include "server/arguments.hpp"
+#include "server/create_table.hpp"
+#include "server/dedup_table.hpp"
+#include "server/postgres.hpp"
+#include "server/purge.hpp"
+#include "server/touch.hpp"
+
+using namespace idem;
+
+namespace {
+
+constexpr Micros kUnresolvedWindow = 365 * 24 * 3600 * kSecond;
+
+Policy PolicyArguments(FunctionCallInfo fcinfo, int hot, int cold, int mode) {
+    RequireArgument(fcinfo, hot, "hot_window");
+    RequireArgument(fcinfo, cold, "cold_window");
+    RequireArgument(fcinfo, mode, "mode");
+    Policy policy = {};
+    policy.windows.hot = WindowArgument(fcinfo, hot, "hot_window", 0);
+    policy.windows.cold = WindowArgument(fcinfo, cold, "cold_window", 0);
+    policy.windows.unresolved = kUnresolvedWindow;
+    policy.transaction_mode = TransactionModeOf(ViewOf(PG_GETARG_TEXT_PP(mode)));
+    if (policy.windows.hot >= policy.windows.cold)
+        ereport(ERROR,
+                (errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("hot_window must be shorter than cold_window")));
+    return policy;
+}
+
+// Calls use() in a procedure that commits after each step.
+template <class F>
+void InSteps(FunctionCallInfo fcinfo, const char *procedure, F use) {
+    bool atomic = fcinfo->context == nullptr || !IsA(fcinfo->context, CallContext) ||
+                  reinterpret_cast<CallContext *>(fcinfo->context)->atomic;
+    if (atomic)
+        ereport(ERROR,
+                (errcode(ERRCODE_ACTIVE_SQL_TRANSACTION), errmsg("%s cannot run inside a transaction block", procedure),
+                 errdetail("It commits after each step.")));
+    PreventCommandIfReadOnly(psprintf("%s()", procedure));
+    SPI_connect_ext(SPI_OPT_NONATOMIC);
+    use();
+    SPI_finish();
+}
+
+// ALTER TABLE OWNER does not reach the partitions, and only their owner may empty them.
+void CheckOwnerOfAll(Oid dedup) {
+    CheckOwner(dedup);
+    DedupTable *table = OpenDedupTable(dedup);
+    for (int slot = 0; slot < table->slot_count; slot++) CheckOwner(table->slots[slot].relation);
+}
+
+}  // namespace
+
+extern "C" {
+
+PG_FUNCTION_INFO_V1(idem_create_table);
+PG_FUNCTION_INFO_V1(idem_attach_table);
+PG_FUNCTION_INFO_V1(idem_touch);
+PG_FUNCTION_INFO_V1(idem_rotate);
+PG_FUNCTION_INFO_V1(idem_purge);
+
+Datum idem_create_table(PG_FUNCTION_ARGS) {
+    RequireArgument(fcinfo, 0, "table_name");
+    RequireArgument(fcinfo, 4, "generations");
+    RequireArgument(fcinfo, 5, "unlogged");
+    Policy policy = PolicyArguments(fcinfo, 1, 2, 3);
+    int generations = PG_GETARG_INT32(4);
+    if (generations < kFewestSlots || generations > kMostSlots)
+        ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+                        errmsg("generations must be %d to %d, not %d", kFewestSlots, kMostSlots, generations)));
+    PG_RETURN_OID(CreateDedupTable(PG_GETARG_TEXT_PP(0), policy, generations, PG_GETARG_BOOL(5)));
+}
+
+Datum idem_attach_table(PG_FUNCTION_ARGS) {
+    RequireArgument(fcinfo, 0, "dedup");
+    Policy policy = PolicyArguments(fcinfo, 1, 2, 3);
+    PreventCommandIfReadOnly("idem_attach_table()");
+    CheckOwner(PG_GETARG_OID(0));
+    AttachDedupTable(PG_GETARG_OID(0), policy);
+    PG_RETURN_VOID();
+}
+
+Datum idem_touch(PG_FUNCTION_ARGS) {
+    if (!CALLED_AS_TRIGGER(fcinfo))
+        ereport(ERROR, (errcode(ERRCODE_E_R_I_E_TRIGGER_PROTOCOL_VIOLATED),
+                        errmsg("idem_touch can be called only as a trigger")));
+    auto *trigger = reinterpret_cast<TriggerData *>(fcinfo->context);
+    Touch(trigger->tg_relation);
+    bool updates = TRIGGER_FIRED_BY_UPDATE(trigger->tg_event);
+    PG_RETURN_POINTER(updates ? trigger->tg_newtuple : trigger->tg_trigtuple);
+}
+
+Datum idem_rotate(PG_FUNCTION_ARGS) {
+    RequireArgument(fcinfo, 0, "dedup");
+    Oid dedup = PG_GETARG_OID(0);
+    InSteps(fcinfo, "idem_rotate", [&] {
+        CheckOwnerOfAll(dedup);
+        RotateTable(dedup);
+    });
+    PG_RETURN_VOID();
+}
+
+Datum idem_purge(PG_FUNCTION_ARGS) {
+    bool one = !PG_ARGISNULL(0);
+    Oid dedup = one ? PG_GETARG_OID(0) : InvalidOid;
+    InSteps(fcinfo, "idem_purge", [&] {
+        if (!one) {
+            PurgeDatabase(Pace::AtOnce);
+            return;
+        }
+        CheckOwnerOfAll(dedup);
+        PurgeTable(dedup, Patience::Waits, Pace::AtOnce);
+    });
+    PG_RETURN_VOID();
+}
+
+}  // extern "C"
