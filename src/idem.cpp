@@ -1,6 +1,7 @@
 // What happens when the server loads the library.
 
 #include "core/hash.hpp"
+#include "server/bypass.hpp"
 #include "server/dedup_table.hpp"
 #include "server/extension.hpp"
 #include "server/filter_memory.hpp"
@@ -27,8 +28,10 @@ void _PG_init(void) {
     idem::WatchDedupTables();
     idem::WatchTransactions();
     idem::WatchTouches();
+    idem::WatchBypasses();
     // pg_upgrade moves the tables' files about, so nobody may write meanwhile.
     if (process_shared_preload_libraries_in_progress && !IsBinaryUpgrade) {
+        idem::ReserveBypassCounts();
         idem::ReserveFilterMemory();
         idem::ReserveWorkerStatus();
         idem::RegisterLauncher();

@@ -26,6 +26,7 @@ constexpr int kFewGenerations = 2;
 // One try, in the generations as they are while the gate is held. Each step returns false when `end` says how it ended.
 struct Attempt {
     DedupTable &table;
+    const Policy &policy;  // of the call's handler
     const EventCall &call;
     bool patient;
     std::optional<OpenedSlot> current;
@@ -179,7 +180,8 @@ struct Attempt {
     // Tells the transaction's list of open claims what happened.
     void Track(const Decision &decision, const ItemPointerData &at, bool wrote) {
         const OpenClaim *open = FindOpenClaim(table.relation, call.event.key);
-        if (call.action == Action::Acquire && table.transaction_mode && wrote) {
+        if (call.action == Action::Acquire && policy.transaction_mode && wrote &&
+            decision.outcome == Outcome::Acquired) {
             // A payload that an earlier try brought goes with the claim: its row says done and has none.
             bool inherits = call.payload == nullptr && GoesOn(WhereFound(), decision);
             Jsonb *payload = inherits ? PayloadOf(place->found.row) : call.payload;
@@ -201,7 +203,7 @@ struct Attempt {
 
     // Decides and writes; returns whether the current slot was written to.
     bool Settle() {
-        Request request = RequestOf(table, call);
+        Request request = RequestOf(policy, call);
         Sighting seen = SightingOf(table, call, WhereFound());
         seen.sealed = place && !InCurrent();
         Micros now = GetCurrentTimestamp();
@@ -231,20 +233,25 @@ struct Attempt {
         end.answer = AnswerOf(call, WhereFound(), decision, wrote || seen.holder != Holder::Other, wrote);
         return wrote;
     }
-
-    void Run() {
-        bool wrote = FindRow() && Settle();
-        if (current) CloseSlot(*current, wrote);
-    }
 };
 static_assert(std::is_trivially_destructible_v<Attempt>, "an error jumps over destructors");
 
 }  // namespace
 
-Try TryCall(DedupTable *table, const EventCall &call, bool patient) {
-    Attempt attempt = {*table, call, patient, std::nullopt, std::nullopt, std::nullopt, TryAgain()};
-    attempt.Run();
+Try TryCallIn(DedupTable *table, const Policy &policy, const EventCall &call, bool patient,
+              std::optional<OpenedSlot> *current, bool *wrote) {
+    Attempt attempt = {*table, policy, call, patient, *current, std::nullopt, std::nullopt, TryAgain()};
+    if (attempt.FindRow() && attempt.Settle()) *wrote = true;
+    *current = attempt.current;
     return attempt.end;
+}
+
+Try TryCall(DedupTable *table, const Policy &policy, const EventCall &call, bool patient) {
+    std::optional<OpenedSlot> current;
+    bool wrote = false;
+    Try end = TryCallIn(table, policy, call, patient, &current, &wrote);
+    if (current) CloseSlot(*current, wrote);
+    return end;
 }
 
 }  // namespace idem

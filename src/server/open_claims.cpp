@@ -149,6 +149,8 @@ const OpenClaim *FindOpenClaim(Oid dedup, const Key &key) {
     return open ? &entry->latest->claim : nullptr;
 }
 
+bool HasOpenClaims() { return events != nullptr && !dlist_is_empty(&claims); }
+
 void AddOpenClaim(const OpenClaim &claim, const text *handler, const text *event_id) {
     if (events == nullptr) Start();
     MemoryContext caller = MemoryContextSwitchTo(TopTransactionContext);

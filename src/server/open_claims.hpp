@@ -23,6 +23,9 @@ struct OpenClaim {
 // The transaction's open claim on an event; nullptr if it has none.
 const OpenClaim *FindOpenClaim(Oid dedup, const Key &key);
 
+// Whether the transaction has any, settled in a savepoint or open.
+bool HasOpenClaims();
+
 // Remembers a claim, with copies of what it points to; handler and event_id name it in ID003.
 void AddOpenClaim(const OpenClaim &claim, const text *handler, const text *event_id);
 

@@ -33,7 +33,7 @@ bool HasLive(const Census &census) {
 // Whether the current generation has had its time, and holds anything.
 bool IsTurnDue(DedupTable &table) {
     std::optional<Generation> current = ReadGeneration(table.relation, table.current_generation);
-    Micros span = GenerationSpan(table.windows.cold, table.slot_count);
+    Micros span = GenerationSpan(table.policy.windows.cold, table.slot_count);
     if (!current || current->opened_at + span > GetCurrentTimestamp()) return false;
     Relation partition = table_open(table.SlotOf(table.current_generation).relation, AccessShareLock);
     bool holds_rows = RelationGetNumberOfBlocks(partition) > 0;
