@@ -101,10 +101,6 @@ EventAnswer Bypass(const EventCall &call, const char *why) {
     return BypassedAnswer();
 }
 
-void OnTransaction(XactEvent event, void *) {
-    if (event == XACT_EVENT_COMMIT || event == XACT_EVENT_ABORT || event == XACT_EVENT_PREPARE) bypassed = nullptr;
-}
-
 }  // namespace
 
 bool MayBypass(const EventCall &call) {
@@ -174,6 +170,6 @@ void ReserveBypassCounts() {
     shmem_startup_hook = AttachMemory;
 }
 
-void WatchBypasses() { RegisterXactCallback(OnTransaction, nullptr); }
+void ForgetBypasses() { bypassed = nullptr; }
 
 }  // namespace idem

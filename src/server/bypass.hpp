@@ -26,8 +26,10 @@ EventAnswer BypassedAnswer();
 // is not preloaded, or if more tables had such claims than are counted.
 std::optional<int64_t> BypassCount(Oid dedup);
 
-// To be called once, while shared_preload_libraries are loaded; and once when the library is loaded.
+// Once a transaction has ended, or is prepared.
+void ForgetBypasses();
+
+// To be called once, while shared_preload_libraries are loaded.
 void ReserveBypassCounts();
-void WatchBypasses();
 
 }  // namespace idem

@@ -31,8 +31,9 @@ void PopSnapshotsOfStep() {
     while (ActiveSnapshotSet() && GetActiveSnapshot() != outer) PopActiveSnapshot();
 }
 
-// The error that has been caught, whose transaction is rolled back; nullptr if it was only that the extension or the
-// table is gone. Someone who cancels what he has called himself wants all of it to stop.
+// The error that has been caught, whose transaction is rolled back; nullptr if it was only that a lock could not be had
+// in time, or that the extension or the table is gone. Someone who cancels what he has called himself wants all of it
+// to stop.
 ErrorData *RollBack(Oid dedup, Pace pace, MemoryContext context) {
     MemoryContextSwitchTo(context);
     ErrorData *error = CopyErrorData();
@@ -41,6 +42,7 @@ ErrorData *RollBack(Oid dedup, Pace pace, MemoryContext context) {
     SPI_rollback();
     MemoryContextSwitchTo(context);
     if (error->sqlerrcode == ERRCODE_QUERY_CANCELED && pace == Pace::AtOnce) ReThrowError(error);
+    if (error->sqlerrcode == ERRCODE_LOCK_NOT_AVAILABLE) return nullptr;
     bool there = OidIsValid(get_extension_oid("idem", true)) && SearchSysCacheExists1(RELOID, ObjectIdGetDatum(dedup));
     return there ? error : nullptr;
 }
