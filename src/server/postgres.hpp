@@ -56,6 +56,7 @@ extern "C" {
 #include "storage/lwlock.h"
 #include "storage/predicate.h"
 #include "storage/shmem.h"
+#include "tcop/pquery.h"
 #include "tcop/tcopprot.h"
 #include "utils/acl.h"
 #include "utils/array.h"

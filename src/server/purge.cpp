@@ -25,6 +25,12 @@ bool IsNews(Oid dedup, const char *failure) {
     return news;
 }
 
+// Lets go of the snapshots that an error has left active, but for the procedure's own: SPI_rollback wants it so.
+void PopSnapshotsOfStep() {
+    Snapshot outer = ActivePortal != nullptr ? ActivePortal->portalSnapshot : nullptr;
+    while (ActiveSnapshotSet() && GetActiveSnapshot() != outer) PopActiveSnapshot();
+}
+
 // The error that has been caught, whose transaction is rolled back; nullptr if it was only that a lock could not be had
 // in time, or that the extension or the table is gone. Someone who cancels what he has called himself wants all of it
 // to stop.
@@ -32,6 +38,7 @@ ErrorData *RollBack(Oid dedup, Pace pace, MemoryContext context) {
     MemoryContextSwitchTo(context);
     ErrorData *error = CopyErrorData();
     FlushErrorState();
+    PopSnapshotsOfStep();
     SPI_rollback();
     MemoryContextSwitchTo(context);
     if (error->sqlerrcode == ERRCODE_QUERY_CANCELED && pace == Pace::AtOnce) ReThrowError(error);

@@ -84,6 +84,21 @@ is_purged('inbox', 'a long transaction elsewhere holds nothing up');
 ok($node->poll_query_until('postgres', "SELECT $before < $current"), 'ring turns while somebody reads the table');
 $_->query_safe('COMMIT') foreach @sessions[ 0, 1 ];
 is_purged('outbox', 'table is purged when the reader has gone');
+
+# Somebody at the gate, which a step takes in the middle of its work.
+$sessions[0]->query_safe('BEGIN; LOCK TABLE idem_gate IN ACCESS SHARE MODE');
+$client->query_safe("SELECT outcome FROM idem_accept('$_', 'book', 'forgotten at last')") foreach @sound;
+$node->poll_query_until('postgres', 'SELECT max(expires_at) < clock_timestamp() FROM inbox') or die 'event does not expire';
+$start = -s $node->logfile;
+my $now = $client->query_safe('SELECT clock_timestamp()');
+ok( $node->poll_query_until('postgres',
+        "SELECT started_at > '$now' AND finished_at > started_at AND tables = 8 FROM idem_worker_passes()"),
+    'gate held: passes come through');
+is($node->psql('postgres', 'CALL idem_purge()'), 0, 'gate held: so do those that are called');
+unlike(slurp_file($node->logfile, $start), qr/ERROR|FATAL|exited with exit code/, 'gate held: nobody dies of it');
+isnt($client->query_safe('SELECT count(*) FROM inbox'), 0, 'gate held: nothing is purged');
+$sessions[0]->query_safe('COMMIT');
+is_purged($_, "$_ is purged once nobody holds the gate") foreach @sound;
 $_->quit foreach $client, @sessions;
 
 $node->stop;

@@ -171,7 +171,9 @@ my $started = 0;
 for (my $i = 0; !$started && $i < 10 * $PostgreSQL::Test::Utils::timeout_default; $i++)
 {
     $started = $node->start(fail_ok => 1);
-    usleep(100_000) unless $started;
+    next if $started;
+    $node->stop('fast', fail_ok => 1);
+    usleep(100_000);
 }
 ok($started, 'postmaster killed: launcher does not outlive it');
 goes_on('postmaster killed');
