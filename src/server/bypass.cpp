@@ -150,6 +150,8 @@ bool IsBypassed(Oid dedup, const Key &key) {
     return false;
 }
 
+bool HasBypassed() { return bypassed != nullptr; }
+
 EventAnswer BypassedAnswer() {
     EventAnswer answer = {};
     answer.decision.outcome = Outcome::Bypassed;
