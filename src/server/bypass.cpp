@@ -128,11 +128,14 @@ EventAnswer PerformOrBypass(const EventCall &call, EventAnswer (*perform)(const 
     }
     PG_CATCH();
     {
-        if (!IsUnavailable(geterrcode())) PG_RE_THROW();
         MemoryContextSwitchTo(context);
         error = CopyErrorData();
         FlushErrorState();
+        // Also before it goes up: who catches it there rolls back the subtransaction that is current, as its own.
         RollbackAndReleaseCurrentSubTransaction();
+        MemoryContextSwitchTo(context);
+        CurrentResourceOwner = owner;
+        if (!IsUnavailable(error->sqlerrcode)) ReThrowError(error);
     }
     PG_END_TRY();
     MemoryContextSwitchTo(context);
@@ -145,6 +148,8 @@ bool IsBypassed(Oid dedup, const Key &key) {
         if (claim->dedup == dedup && memcmp(&claim->key, &key, sizeof(Key)) == 0) return true;
     return false;
 }
+
+bool HasBypassed() { return bypassed != nullptr; }
 
 EventAnswer BypassedAnswer() {
     EventAnswer answer = {};

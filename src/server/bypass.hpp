@@ -19,6 +19,9 @@ EventAnswer PerformOrBypass(const EventCall &call, EventAnswer (*perform)(const 
 // Whether this transaction's claim on the event was bypassed.
 bool IsBypassed(Oid dedup, const Key &key);
 
+// Whether this transaction has any such claim.
+bool HasBypassed();
+
 // What settling it answers.
 EventAnswer BypassedAnswer();
 

@@ -30,12 +30,8 @@ int *InKeyOrder(const EventCall *calls, int count) {
     return order;
 }
 
-// What a second claim on an event is told, in the same call.
-EventAnswer SecondAnswer(const EventAnswer &first) {
-    EventAnswer answer = first;
-    if (first.decision.outcome == Outcome::Acquired || first.decision.outcome == Outcome::Bypassed)
-        answer.decision.outcome = Outcome::Duplicate;
-    return answer;
+bool GivesOut(const EventAnswer &answer) {
+    return answer.decision.outcome == Outcome::Acquired || answer.decision.outcome == Outcome::Bypassed;
 }
 
 // The calls, in order, and how far they are carried out.
@@ -45,12 +41,24 @@ struct Batch {
     int count;
     EventAnswer *answers;
     int done;
+    bool given_out;  // an earlier call has acquired the event of the latest
 
     const EventCall &Call(int i) const { return calls[order[i]]; }
 
-    bool IsSecondClaim(int i) const { return i > 0 && Claims(Call(i)) && SameEvent(Call(i), Call(i - 1)); }
-
-    void Answer(const EventAnswer &answer) { answers[order[done++]] = answer; }
+    // A further claim on an event that one of these calls has acquired is a duplicate of that one, where alone it would
+    // be told that it comes too early. Where it is a conflict, it stays one.
+    void Answer(const EventAnswer &answer) {
+        EventAnswer &kept = answers[order[done]];
+        kept = answer;
+        given_out = given_out && SameEvent(Call(done), Call(done - 1));
+        bool too_early = answer.decision.outcome == Outcome::Busy || GivesOut(answer);
+        if (given_out && Claims(Call(done)) && too_early) {
+            kept.decision.outcome = Outcome::Duplicate;
+            kept.decision.retry_after = kForever;
+        }
+        given_out = given_out || GivesOut(answer);
+        done++;
+    }
 
     // As many as fit under the gate at once, until one must wait for something.
     void PerformSome(DedupTable *table, const Policy &policy) {
@@ -58,10 +66,6 @@ struct Batch {
         bool wrote = false;
         int last = Min(count, done + kCallsUnderGate);
         while (done < last && table->current) {
-            if (IsSecondClaim(done)) {
-                Answer(SecondAnswer(answers[order[done - 1]]));
-                continue;
-            }
             Try end = TryCallIn(table, policy, Call(done), true, &current, &wrote);
             if (end.end != Try::Answered) break;
             Answer(end.answer);
@@ -70,13 +74,17 @@ struct Batch {
     }
 
     // One alone, in the way that waits.
-    void PerformNext() { Answer(IsSecondClaim(done) ? SecondAnswer(answers[order[done - 1]]) : Perform(Call(done))); }
+    void PerformNext() {
+        const EventCall &call = Call(done);
+        bool again = given_out && SameEvent(call, Call(done - 1));
+        Answer(again && IsBypassed(call.dedup, call.event.key) ? BypassedAnswer() : Perform(call));
+    }
 };
 static_assert(std::is_trivially_destructible_v<Batch>, "an error jumps over destructors");
 
 // Whether all that calls need is to look and write.
 bool NeedNothingElse(const EventCall *calls) {
-    bool may_settle_by_word = Settles(calls[0]) && HasOpenClaims();
+    bool may_settle_by_word = Settles(calls[0]) && (HasOpenClaims() || HasBypassed());
     return !may_settle_by_word && calls[0].wait == 0 && calls[0].hot_window == 0 && calls[0].cold_window == 0 &&
            !MayBypass(calls[0]);
 }
@@ -85,7 +93,7 @@ bool NeedNothingElse(const EventCall *calls) {
 
 void PerformMany(const EventCall *calls, int count, EventAnswer *answers) {
     if (count == 0) return;
-    Batch batch = {calls, InKeyOrder(calls, count), count, answers, 0};
+    Batch batch = {calls, InKeyOrder(calls, count), count, answers, 0, false};
     bool together = NeedNothingElse(calls);
     if (together) RequireWritable(calls[0].action);
     while (batch.done < count) {

@@ -24,7 +24,10 @@ text *Describe(const ErrorData *error) {
 Jsonb *Run(Oid action, Jsonb *payload) {
     FmgrInfo function;
     fmgr_info(action, &function);
-    if (function.fn_strict && payload == nullptr) return nullptr;
+    // The server would not call it, and the event would be done without a trace.
+    if (function.fn_strict && payload == nullptr)
+        ereport(ERROR, (errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED), errmsg("payload must not be null"),
+                        errdetail("Function \"%s\" is strict.", get_func_name(action))));
     LOCAL_FCINFO(fcinfo, 1);
     InitFunctionCallInfoData(*fcinfo, &function, 1, InvalidOid, nullptr, nullptr);
     fcinfo->args[0].value = PointerGetDatum(payload);
@@ -47,12 +50,14 @@ Jsonb *RunInSubtransaction(Oid action, Jsonb *payload, text **error) {
     }
     PG_CATCH();
     {
-        if (GoesUp(geterrcode())) PG_RE_THROW();
         MemoryContextSwitchTo(context);
         ErrorData *data = CopyErrorData();
         FlushErrorState();
+        // Also before it goes up: who catches it there rolls back the subtransaction that is current, as its own.
         RollbackAndReleaseCurrentSubTransaction();
         MemoryContextSwitchTo(context);
+        CurrentResourceOwner = owner;
+        if (GoesUp(data->sqlerrcode)) ReThrowError(data);
         *error = Describe(data);
     }
     PG_END_TRY();
@@ -83,8 +88,13 @@ EventAnswer PerformOnceOnly(const EventCall &acquire, Oid action) {
     bool acquired = claim.decision.outcome == Outcome::Acquired || claim.decision.outcome == Outcome::Bypassed;
     if (!acquired) return claim;
 
+    Jsonb *payload = acquire.payload != nullptr ? acquire.payload : claim.payload;
+    if (claim.decision.outcome == Outcome::Bypassed) {
+        claim.result = Run(action, payload);  // nothing can remember its error, so that goes up
+        return claim;
+    }
     text *error = nullptr;
-    Jsonb *result = RunInSubtransaction(action, acquire.payload != nullptr ? acquire.payload : claim.payload, &error);
+    Jsonb *result = RunInSubtransaction(action, payload, &error);
     EventCall settle = {};
     settle.dedup = acquire.dedup;
     settle.event = acquire.event;
