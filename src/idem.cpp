@@ -50,6 +50,7 @@ void _PG_init(void) {
     idem::WatchExtension();
     idem::WatchDedupTables();
     idem::WatchSavepoints();
+    idem::WatchBypasses();
     RegisterXactCallback(OnTransaction, nullptr);
     // pg_upgrade moves the tables' files about, so nobody may write meanwhile.
     if (process_shared_preload_libraries_in_progress && !IsBinaryUpgrade) {
