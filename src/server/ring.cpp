@@ -153,15 +153,28 @@ void WarnFull(const Pass &pass, const DedupTable &table, const char *detail) {
 
 }  // namespace
 
+bool IsSubscribed(const DedupTable &table) {
+    auto has_subscription = [](Oid relation) {
+        CatCList *subscriptions = SearchSysCacheList1(SUBSCRIPTIONRELMAP, ObjectIdGetDatum(relation));
+        bool has = subscriptions->n_members > 0;
+        ReleaseSysCacheList(subscriptions);
+        return has;
+    };
+    bool subscribed = has_subscription(table.relation);
+    for (int i = 0; i < table.slot_count && !subscribed; i++) subscribed = has_subscription(table.slots[i].relation);
+    return subscribed;
+}
+
 Due WhatIsDue(const Pass &pass) {
     Due due = {};
     InStep(pass.dedup, pass.patience, [&](DedupTable &table) {
         for (int64_t g = table.oldest_generation; g < table.current_generation; g++)
             due.seal = due.seal || NeedsSeal(table, g, pass.pace);
+        due.failed_before = HasFailed(table.relation);
+        if (IsSubscribed(table)) return true;
         due.retire = MayHaveExpired(table);
         due.turn = IsTurnDue(table);
         due.tidy = table.strays || HasUnwatched(table);
-        due.failed_before = HasFailed(table.relation);
         return true;
     });
     return due;
