@@ -223,8 +223,7 @@ sub in_the_middle
     sql(q{UPDATE inbox SET owner = owner WHERE event_id = '1 1'});    # takes the filter back
     restart_with('idem.purge = on');
     $interrupt->();
-    $node->append_conf('postgresql.conf', 'idem.purge = off');
-    $memory_survives ? $node->reload : $node->restart;
+    restart_with('idem.purge = off') if !$memory_survives;
     $node->poll_query_until('postgres',
         q{SELECT count(*) = 0 FROM pg_stat_activity WHERE backend_type = 'idem purge worker'})
       or die 'worker did not end';
