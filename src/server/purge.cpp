@@ -130,6 +130,14 @@ int PurgeDatabase(Pace pace) {
 void RotateTable(Oid dedup) {
     Pass pass = PassOver(dedup, Patience::Waits, Pace::AtOnce);
     pass.asked = true;
+    InStep(dedup, pass.patience, [](DedupTable &table) {
+        if (IsSubscribed(table))
+            ereport(ERROR, (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+                            errmsg("dedup table \"%s\" is written to by a subscription", table.name),
+                            errdetail("Its publisher turns and empties it."),
+                            errhint("Drop the subscription before this table takes over.")));
+        return true;
+    });
     RetireGenerations(pass);
     TurnRing(pass);
     SealGenerations(pass);

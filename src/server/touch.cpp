@@ -17,7 +17,8 @@ SubTransactionId latest_in = InvalidSubTransactionId;
 
 void Tell(Oid partition) {
     TouchFilter(partition);
-    CacheInvalidateRelcacheByRelid(get_partition_parent(partition, true));
+    // The same transaction may have dropped or detached it since, which is told to all anyway.
+    if (get_rel_relispartition(partition)) CacheInvalidateRelcacheByRelid(get_partition_parent(partition, true));
 }
 
 }  // namespace
