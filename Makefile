@@ -55,11 +55,11 @@ installcheck-pgtap:
 	PGOPTIONS='-c client_min_messages=warning' $(bindir)/dropdb --if-exists pgtap_regression
 	$(bindir)/createdb --template template0 pgtap_regression
 	$(bindir)/psql -Xq -d pgtap_regression -c 'CREATE EXTENSION pgtap' -c 'CREATE EXTENSION idem'
-	pg_prove --psql-bin $(bindir)/psql -d pgtap_regression $(PROVE_FLAGS) $(PGTAP_FILES)
+	PGOPTIONS='-c idem.backoff_jitter=0' pg_prove --psql-bin $(bindir)/psql -d pgtap_regression $(PROVE_FLAGS) $(PGTAP_FILES)
 
 installcheck-isolation:
 	$(if $(ISOLATION),,$(error no tests in test/specs))
-	$(pg_isolation_regress_installcheck) $(ISOLATION_OPTS) $(ISOLATION)
+	PGOPTIONS='-c idem.backoff_jitter=0' $(pg_isolation_regress_installcheck) $(ISOLATION_OPTS) $(ISOLATION)
 
 installcheck-tap: PROVE_TESTS = $(TAP_FILES)
 installcheck-tap:

@@ -75,6 +75,46 @@ COMMENT ON COLUMN idem_claim.retry_after IS 'how long to wait before the next tr
 COMMENT ON COLUMN idem_claim.result IS 'duplicate: what idem_commit stored';
 COMMENT ON COLUMN idem_claim.error IS 'failed or dead event: why its latest try failed';
 
+CREATE TYPE idem_event_claim AS (
+    event_id       text,
+    acquired       boolean,
+    outcome        idem_outcome,
+    attempt        integer,
+    first_seen_at  timestamptz,
+    retry_after    interval,
+    result         jsonb,
+    error          text
+);
+COMMENT ON TYPE idem_event_claim IS 'answer of idem_acquire_many and idem_release_many for one event: its id, and what idem_claim has';
+COMMENT ON COLUMN idem_event_claim.event_id IS 'the event, as it was given';
+COMMENT ON COLUMN idem_event_claim.acquired IS 'true: the caller holds the claim and does the work';
+COMMENT ON COLUMN idem_event_claim.outcome IS 'acquired, or why not; duplicate also for the second of two equal ids';
+COMMENT ON COLUMN idem_event_claim.attempt IS 'fencing token';
+COMMENT ON COLUMN idem_event_claim.first_seen_at IS 'when this event was first claimed or recorded';
+COMMENT ON COLUMN idem_event_claim.retry_after IS 'how long to wait before the next try; null = do not retry';
+COMMENT ON COLUMN idem_event_claim.result IS 'duplicate: what idem_commit stored';
+COMMENT ON COLUMN idem_event_claim.error IS 'failed or dead event: why its latest try failed';
+
+CREATE TYPE idem_due_event AS (
+    handler        text,
+    event_id       text,
+    batch          text,
+    attempt        integer,
+    failures       integer,
+    first_seen_at  timestamptz,
+    payload        jsonb,
+    error          text
+);
+COMMENT ON TYPE idem_due_event IS 'an event which idem_due has acquired for its caller';
+COMMENT ON COLUMN idem_due_event.handler IS 'consumer of the event';
+COMMENT ON COLUMN idem_due_event.event_id IS 'its id';
+COMMENT ON COLUMN idem_due_event.batch IS 'its batch; null = none';
+COMMENT ON COLUMN idem_due_event.attempt IS 'fencing token; pass it to idem_commit, idem_release and idem_extend from another transaction';
+COMMENT ON COLUMN idem_due_event.failures IS 'failed tries so far, run-out leases among them';
+COMMENT ON COLUMN idem_due_event.first_seen_at IS 'when it was first claimed or recorded';
+COMMENT ON COLUMN idem_due_event.payload IS 'its payload, if one was given';
+COMMENT ON COLUMN idem_due_event.error IS 'why the latest try failed; null = there was none';
+
 -- ---------------------------------------------------------------------------------------------------------------------
 -- Registry, control and gate
 -- ---------------------------------------------------------------------------------------------------------------------
@@ -84,7 +124,12 @@ CREATE TABLE idem_registry (
     mode               text NOT NULL CHECK (mode OPERATOR(pg_catalog.=) ANY (ARRAY['transaction', 'lease'])),
     hot_window         interval NOT NULL,
     cold_window        interval NOT NULL,
-    unresolved_window  interval NOT NULL
+    unresolved_window  interval NOT NULL,
+    max_attempts       integer NOT NULL,
+    backoff_base       interval NOT NULL,
+    backoff_cap        interval NOT NULL,
+    on_unavailable     text NOT NULL CHECK (on_unavailable OPERATOR(pg_catalog.=) ANY (ARRAY['reject', 'allow'])),
+    check_stale        boolean NOT NULL
 );
 COMMENT ON TABLE idem_registry IS 'dedup tables of this database and their policies; written only by idem''s functions';
 COMMENT ON COLUMN idem_registry.dedup IS 'the dedup table';
@@ -92,6 +137,38 @@ COMMENT ON COLUMN idem_registry.mode IS 'transaction: claim, work and settling s
 COMMENT ON COLUMN idem_registry.hot_window IS 'how long a claim keeps others out when its holder does not settle';
 COMMENT ON COLUMN idem_registry.cold_window IS 'how long a settled event is remembered';
 COMMENT ON COLUMN idem_registry.unresolved_window IS 'how long an unsettled event is kept after it became claimable';
+COMMENT ON COLUMN idem_registry.max_attempts IS 'after so many failed tries an event is given up';
+COMMENT ON COLUMN idem_registry.backoff_base IS 'longest pause after the first failure; it doubles with each further one';
+COMMENT ON COLUMN idem_registry.backoff_cap IS 'longest pause after any failure';
+COMMENT ON COLUMN idem_registry.on_unavailable IS 'what a claim does if the store is not available: reject = an error, allow = the work is done unprotected';
+COMMENT ON COLUMN idem_registry.check_stale IS 'whether an unknown event whose occurred_at is older than the cold window is stale';
+
+CREATE TABLE idem_handler_policy (
+    dedup              regclass,
+    handler            text COLLATE "C",
+    mode               text CHECK (mode OPERATOR(pg_catalog.=) ANY (ARRAY['transaction', 'lease'])),
+    hot_window         interval,
+    cold_window        interval,
+    unresolved_window  interval,
+    max_attempts       integer,
+    backoff_base       interval,
+    backoff_cap        interval,
+    on_unavailable     text CHECK (on_unavailable OPERATOR(pg_catalog.=) ANY (ARRAY['reject', 'allow'])),
+    check_stale        boolean,
+    PRIMARY KEY (dedup, handler)
+);
+COMMENT ON TABLE idem_handler_policy IS 'where a handler''s policy differs from its dedup table''s; null = it does not';
+COMMENT ON COLUMN idem_handler_policy.dedup IS 'the dedup table';
+COMMENT ON COLUMN idem_handler_policy.handler IS 'the handler';
+COMMENT ON COLUMN idem_handler_policy.mode IS 'transaction or lease';
+COMMENT ON COLUMN idem_handler_policy.hot_window IS 'how long a claim keeps others out; not longer than the table''s';
+COMMENT ON COLUMN idem_handler_policy.cold_window IS 'how long a settled event is remembered; not longer than the table''s';
+COMMENT ON COLUMN idem_handler_policy.unresolved_window IS 'how long an unsettled event is kept after it became claimable';
+COMMENT ON COLUMN idem_handler_policy.max_attempts IS 'after so many failed tries an event is given up';
+COMMENT ON COLUMN idem_handler_policy.backoff_base IS 'longest pause after the first failure';
+COMMENT ON COLUMN idem_handler_policy.backoff_cap IS 'longest pause after any failure';
+COMMENT ON COLUMN idem_handler_policy.on_unavailable IS 'reject or allow';
+COMMENT ON COLUMN idem_handler_policy.check_stale IS 'whether an unknown event may be stale';
 
 CREATE TABLE idem_control (
     dedup              regclass PRIMARY KEY,
@@ -158,10 +235,12 @@ COMMENT ON TABLE idem_gate IS 'lock of idem''s storage: shared for the length of
 REVOKE ALL ON idem_gate FROM PUBLIC;
 
 -- pg_dump reads them as an ordinary owner, and they hold no secret.
-GRANT SELECT ON idem_registry, idem_control, idem_generation, idem_purge_state TO PUBLIC;
+GRANT SELECT ON idem_registry, idem_handler_policy, idem_control, idem_generation, idem_purge_state TO PUBLIC;
 
 -- A dropped table leaves its rows behind until the next idem_create_table; they must not reach a dump.
 SELECT pg_catalog.pg_extension_config_dump('idem_registry',
+    'WHERE dedup::pg_catalog.oid IN (SELECT oid FROM pg_catalog.pg_class)');
+SELECT pg_catalog.pg_extension_config_dump('idem_handler_policy',
     'WHERE dedup::pg_catalog.oid IN (SELECT oid FROM pg_catalog.pg_class)');
 SELECT pg_catalog.pg_extension_config_dump('idem_control',
     'WHERE dedup::pg_catalog.oid IN (SELECT oid FROM pg_catalog.pg_class)');
@@ -191,6 +270,53 @@ CREATE FUNCTION idem_attach_table(
 RETURNS void LANGUAGE C VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'idem_attach_table';
 COMMENT ON FUNCTION idem_attach_table(regclass, interval, interval, text) IS
     'registers a restored dedup table whose registration was lost';
+
+CREATE FUNCTION idem_set_policy(
+    dedup             regclass,
+    handler           text     DEFAULT NULL,
+    hot_window        interval DEFAULT NULL,
+    cold_window       interval DEFAULT NULL,
+    mode              text     DEFAULT NULL,
+    max_attempts      integer  DEFAULT NULL,
+    backoff_base      interval DEFAULT NULL,
+    backoff_cap       interval DEFAULT NULL,
+    on_unavailable    text     DEFAULT NULL,
+    unresolved_window interval DEFAULT NULL,
+    check_stale       boolean  DEFAULT NULL)
+RETURNS void LANGUAGE C VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'idem_set_policy';
+COMMENT ON FUNCTION idem_set_policy(regclass, text, interval, interval, text, integer, interval, interval, text, interval, boolean) IS
+    'changes the policy of a dedup table, or of one handler of it; what is null stays as it was; owner only';
+
+CREATE FUNCTION idem_reset_policy(
+    dedup   regclass,
+    handler text)
+RETURNS boolean LANGUAGE C VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'idem_reset_policy';
+COMMENT ON FUNCTION idem_reset_policy(regclass, text) IS
+    'lets a handler inherit all of its dedup table''s policy again; false if it did so already; owner only';
+
+CREATE VIEW idem_policy AS
+SELECT r.dedup, NULL::text COLLATE "C" AS handler, r.mode, r.hot_window, r.cold_window, r.unresolved_window,
+       r.max_attempts, r.backoff_base, r.backoff_cap, r.on_unavailable, r.check_stale
+FROM idem_registry r
+UNION ALL
+SELECT r.dedup, h.handler, COALESCE(h.mode, r.mode), COALESCE(h.hot_window, r.hot_window),
+       COALESCE(h.cold_window, r.cold_window), COALESCE(h.unresolved_window, r.unresolved_window),
+       COALESCE(h.max_attempts, r.max_attempts), COALESCE(h.backoff_base, r.backoff_base),
+       COALESCE(h.backoff_cap, r.backoff_cap), COALESCE(h.on_unavailable, r.on_unavailable),
+       COALESCE(h.check_stale, r.check_stale)
+FROM idem_registry r JOIN idem_handler_policy h USING (dedup);
+COMMENT ON VIEW idem_policy IS 'the policy of each dedup table, and of each handler that has one of its own, with what it inherits';
+COMMENT ON COLUMN idem_policy.dedup IS 'the dedup table';
+COMMENT ON COLUMN idem_policy.handler IS 'the handler; null = all that have no row of their own';
+COMMENT ON COLUMN idem_policy.mode IS 'transaction or lease';
+COMMENT ON COLUMN idem_policy.hot_window IS 'how long a claim keeps others out when its holder does not settle';
+COMMENT ON COLUMN idem_policy.cold_window IS 'how long a settled event is remembered';
+COMMENT ON COLUMN idem_policy.unresolved_window IS 'how long an unsettled event is kept after it became claimable';
+COMMENT ON COLUMN idem_policy.max_attempts IS 'after so many failed tries an event is given up';
+COMMENT ON COLUMN idem_policy.backoff_base IS 'longest pause after the first failure; it doubles with each further one';
+COMMENT ON COLUMN idem_policy.backoff_cap IS 'longest pause after any failure';
+COMMENT ON COLUMN idem_policy.on_unavailable IS 'what a claim does if the store is not available: reject or allow';
+COMMENT ON COLUMN idem_policy.check_stale IS 'whether an unknown event may be stale';
 
 CREATE FUNCTION idem_touch()
 RETURNS trigger LANGUAGE C AS 'MODULE_PATHNAME', 'idem_touch';
@@ -273,6 +399,112 @@ RETURNS timestamptz LANGUAGE C VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'i
 COMMENT ON FUNCTION idem_extend(regclass, text, text, text, integer, interval) IS
     'heartbeat: lets a lease run for at least another hot window from now, and returns its end; null in transaction mode';
 
+-- ---------------------------------------------------------------------------------------------------------------------
+-- When handlers fail
+-- ---------------------------------------------------------------------------------------------------------------------
+
+CREATE FUNCTION idem_receive(
+    dedup       regclass,
+    handler     text,
+    event_id    text,
+    batch       text        DEFAULT NULL,
+    payload     jsonb       DEFAULT NULL,
+    fingerprint bytea       DEFAULT NULL,
+    occurred_at timestamptz DEFAULT NULL)
+RETURNS idem_claim LANGUAGE C VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'idem_receive';
+COMMENT ON FUNCTION idem_receive(regclass, text, text, text, jsonb, bytea, timestamptz) IS
+    'remembers an event with its payload, to be worked on later by idem_due; acquired = it is new';
+
+CREATE FUNCTION idem_due(
+    dedup             regclass,
+    handler           text    DEFAULT NULL,
+    max_events        integer DEFAULT 100)
+RETURNS SETOF idem_due_event LANGUAGE C VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'idem_due';
+COMMENT ON FUNCTION idem_due(regclass, text, integer) IS
+    'acquires received events, retries that are due and leases that ran out, those due for longest first';
+
+CREATE FUNCTION idem_dead_letters(
+    dedup   regclass,
+    handler text DEFAULT NULL)
+RETURNS SETOF idem_event LANGUAGE C STABLE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'idem_dead_letters';
+COMMENT ON FUNCTION idem_dead_letters(regclass, text) IS 'the events that were given up, oldest first';
+
+CREATE FUNCTION idem_requeue(
+    dedup    regclass,
+    handler  text,
+    event_id text,
+    batch    text DEFAULT NULL)
+RETURNS idem_claim LANGUAGE C VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'idem_requeue';
+COMMENT ON FUNCTION idem_requeue(regclass, text, text, text) IS
+    'lets an event that is neither done nor being worked on be tried again at once, with no failures counted';
+
+CREATE FUNCTION idem_resolve(
+    dedup    regclass,
+    handler  text,
+    event_id text,
+    batch    text  DEFAULT NULL,
+    note     text  DEFAULT NULL,
+    result   jsonb DEFAULT NULL)
+RETURNS idem_claim LANGUAGE C VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'idem_resolve';
+COMMENT ON FUNCTION idem_resolve(regclass, text, text, text, text, jsonb) IS
+    'settles by hand an event that nobody works on; the note says why';
+
+CREATE FUNCTION idem_once(
+    dedup       regclass,
+    handler     text,
+    event_id    text,
+    action      regprocedure,
+    payload     jsonb       DEFAULT NULL,
+    batch       text        DEFAULT NULL,
+    fingerprint bytea       DEFAULT NULL,
+    occurred_at timestamptz DEFAULT NULL,
+    wait        interval    DEFAULT NULL)
+RETURNS idem_claim LANGUAGE C VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'idem_once';
+COMMENT ON FUNCTION idem_once(regclass, text, text, regprocedure, jsonb, text, bytea, timestamptz, interval) IS
+    'acquires an event, runs action(payload) and commits its result, or undoes it and releases the event with its error';
+
+-- ---------------------------------------------------------------------------------------------------------------------
+-- Many events in one call
+-- ---------------------------------------------------------------------------------------------------------------------
+
+CREATE FUNCTION idem_acquire_many(
+    dedup             regclass,
+    handler           text,
+    event_ids         text[],
+    batch             text          DEFAULT NULL,
+    fingerprints      bytea[]       DEFAULT NULL,
+    occurred_at       timestamptz[] DEFAULT NULL,
+    payloads          jsonb[]       DEFAULT NULL,
+    owner             text          DEFAULT NULL,
+    hot_window        interval      DEFAULT NULL)
+RETURNS SETOF idem_event_claim LANGUAGE C VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'idem_acquire_many';
+COMMENT ON FUNCTION idem_acquire_many(regclass, text, text[], text, bytea[], timestamptz[], jsonb[], text, interval) IS
+    'idem_acquire for many events of a handler: a row for each, in their order';
+
+CREATE FUNCTION idem_commit_many(
+    dedup       regclass,
+    handler     text,
+    event_ids   text[],
+    batch       text      DEFAULT NULL,
+    results     jsonb[]   DEFAULT NULL,
+    attempts    integer[] DEFAULT NULL,
+    cold_window interval  DEFAULT NULL)
+RETURNS void LANGUAGE C VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'idem_commit_many';
+COMMENT ON FUNCTION idem_commit_many(regclass, text, text[], text, jsonb[], integer[], interval) IS
+    'idem_commit for many events of a handler';
+
+CREATE FUNCTION idem_release_many(
+    dedup             regclass,
+    handler           text,
+    event_ids         text[],
+    batch             text      DEFAULT NULL,
+    errors            text[]    DEFAULT NULL,
+    attempts          integer[] DEFAULT NULL,
+    retry_after       interval  DEFAULT NULL)
+RETURNS SETOF idem_event_claim LANGUAGE C VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'idem_release_many';
+COMMENT ON FUNCTION idem_release_many(regclass, text, text[], text, text[], integer[], interval) IS
+    'idem_release for many events of a handler: a row for each, in their order';
+
 CREATE FUNCTION idem_lookup(
     dedup       regclass,
     handler     text,
@@ -309,6 +541,11 @@ RETURNS boolean LANGUAGE C VOLATILE PARALLEL SAFE AS 'MODULE_PATHNAME', 'idem_pr
 COMMENT ON FUNCTION idem_preloaded() IS
     'whether the server has loaded idem by shared_preload_libraries, so that there are a worker and filters';
 
+CREATE FUNCTION idem_bypassed(dedup regclass)
+RETURNS bigint LANGUAGE C VOLATILE STRICT PARALLEL SAFE AS 'MODULE_PATHNAME', 'idem_bypassed';
+COMMENT ON FUNCTION idem_bypassed(regclass) IS
+    'how many claims on a dedup table were answered bypassed since the server started; null = not counted, as idem is not preloaded';
+
 CREATE FUNCTION idem_filter(
     dedup     regclass,
     OUT bytes bigint,
@@ -324,7 +561,7 @@ COMMENT ON FUNCTION idem_filter(regclass) IS
 CREATE VIEW idem_tables AS
 SELECT r.dedup, r.mode, r.hot_window, r.cold_window, r.unresolved_window, c.slots,
        c.oldest_generation, c.current_generation, p.events, p.bytes,
-       (idem_filter(r.dedup)).bytes AS filter_bytes, idem_preloaded() AS preloaded
+       (idem_filter(r.dedup)).bytes AS filter_bytes, idem_bypassed(r.dedup) AS bypassed, idem_preloaded() AS preloaded
 FROM idem_registry r
      JOIN idem_control c USING (dedup)
      JOIN LATERAL (
@@ -344,6 +581,7 @@ COMMENT ON COLUMN idem_tables.slots IS 'number of partitions';
 COMMENT ON COLUMN idem_tables.events IS 'remembered events, estimated by the server''s statistics';
 COMMENT ON COLUMN idem_tables.bytes IS 'size on disk, indexes included';
 COMMENT ON COLUMN idem_tables.filter_bytes IS 'shared memory of its filter; null = it has none';
+COMMENT ON COLUMN idem_tables.bypassed IS 'claims answered bypassed since the server started, rolled back or not; null = not counted';
 COMMENT ON COLUMN idem_tables.preloaded IS 'whether a worker purges it, and it may have a filter; if not, CALL idem_purge() regularly';
 
 CREATE VIEW idem_generations AS
@@ -430,7 +668,7 @@ COMMENT ON COLUMN idem_purge_status.in_the_way IS 'it has expired, and these loc
 COMMENT ON COLUMN idem_purge_status.full_since IS 'since when the ring has no slot to go on to, so that the current generation grows; null = it has';
 COMMENT ON COLUMN idem_purge_status.phase IS 'what the worker is at in this table right now; null = nothing';
 
-GRANT SELECT ON idem_tables, idem_generations, idem_purge_status TO PUBLIC;
+GRANT SELECT ON idem_policy, idem_tables, idem_generations, idem_purge_status TO PUBLIC;
 
 -- ---------------------------------------------------------------------------------------------------------------------
 -- Identity

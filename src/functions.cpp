@@ -3,93 +3,26 @@
 #include "core/fingerprint.hpp"
 #include "core/key.hpp"
 #include "server/arguments.hpp"
-#include "server/dedup_table.hpp"
-#include "server/event_call.hpp"
+#include "server/claim.hpp"
+#include "server/event_arguments.hpp"
 #include "server/extension.hpp"
 #include "server/json_fingerprint.hpp"
 #include "server/postgres.hpp"
-#include "server/settings.hpp"
 
 using namespace idem;
 
 namespace {
 
-constexpr int kMostOwnerBytes = 255;
-constexpr int kMostErrorBytes = 64 * 1024;
-
-// Arguments 0 to 3: dedup, handler, event_id, batch. Checks the privileges on the table.
-EventCall CallOnEvent(FunctionCallInfo fcinfo, Action action, AclMode privileges) {
-    RequireArgument(fcinfo, 0, "dedup");
-    EventCall call = {};
-    call.dedup = PG_GETARG_OID(0);
-    call.action = action;
-    call.event = IdentityArgument(fcinfo, 1);
-    CheckPrivileges(call.dedup, privileges);
-    return call;
-}
-
-EventCall WritingCall(FunctionCallInfo fcinfo, Action action, const char *function) {
-    PreventCommandIfReadOnly(function);
-    return CallOnEvent(fcinfo, action, ACL_INSERT | ACL_UPDATE);
-}
-
-bytea *FingerprintArgument(FunctionCallInfo fcinfo, int number) {
-    if (PG_ARGISNULL(number)) return nullptr;
-    bytea *fingerprint = PG_GETARG_BYTEA_PP(number);
-    if (!IsFingerprint(ViewOf(fingerprint)))
-        ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("fingerprint is not one of idem's"),
-                        errhint("Make it with idem_fingerprint.")));
-    return fingerprint;
-}
-
-Jsonb *JsonbArgument(FunctionCallInfo fcinfo, int number) {
-    return PG_ARGISNULL(number) ? nullptr : PG_GETARG_JSONB_P(number);
-}
-
-Jsonb *ResultArgument(FunctionCallInfo fcinfo, int number) {
-    Jsonb *result = JsonbArgument(fcinfo, number);
-    if (result != nullptr && VARSIZE(result) > static_cast<Size>(max_result_size_kb) * 1024)
-        ereport(
-            ERROR,
-            (errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("result is too large"),
-             errdetail("It has %zu bytes; at most %d kB are allowed.", static_cast<size_t>(VARSIZE(result)),
-                       max_result_size_kb),
-             errhint("Store what a duplicate has to answer, not the whole outcome; or raise idem.max_result_size.")));
-    return result;
-}
-
-// A pause from zero up.
-Micros PauseArgument(FunctionCallInfo fcinfo, int number, const char *name) {
-    if (PG_ARGISNULL(number)) return 0;
-    Interval *interval = PG_GETARG_INTERVAL_P(number);
-    bool zero = interval->month == 0 && interval->day == 0 && interval->time == 0;
-    return zero ? 0 : WindowOfInterval(interval, name);
-}
-
-Datum ClaimOf(const EventAnswer &answer) {
-    const Extension &extension = InstalledExtension();
-    const Decision &decision = answer.decision;
-    Datum values[7] = {};
-    bool nulls[7] = {};
-    bool has_record = answer.known && decision.record.attempt > 0;
-    bool retry_helps = decision.retry_after != kForever;
-    values[0] = BoolGetDatum(decision.outcome == Outcome::Acquired);
-    values[1] = ObjectIdGetDatum(extension.outcomes[static_cast<int>(decision.outcome)]);
-    values[2] = Int32GetDatum(decision.record.attempt);
-    nulls[2] = !has_record;
-    values[3] = TimestampTzGetDatum(decision.record.first_seen_at);
-    nulls[3] = !has_record;
-    if (retry_helps) values[4] = IntervalPGetDatum(IntervalOfSpan(decision.retry_after));
-    nulls[4] = !retry_helps;
-    values[5] = PointerGetDatum(answer.result);
-    nulls[5] = answer.result == nullptr;
-    values[6] = PointerGetDatum(answer.error);
-    nulls[6] = answer.error == nullptr;
-
-    TupleDesc desc = lookup_rowtype_tupdesc(extension.claim_type, -1);
-    HeapTuple tuple = heap_form_tuple(desc, values, nulls);
-    ReleaseTupleDesc(desc);
-    return HeapTupleGetDatum(tuple);
+// {"note": …, "resolved_by": the user's name}
+Jsonb *NoteOf(const text *note) {
+    StringInfoData json;
+    initStringInfo(&json);
+    appendStringInfoString(&json, "{\"note\": ");
+    escape_json(&json, text_to_cstring(note));
+    appendStringInfoString(&json, ", \"resolved_by\": ");
+    escape_json(&json, GetUserNameFromId(GetUserId(), false));
+    appendStringInfoChar(&json, '}');
+    return DatumGetJsonbP(DirectFunctionCall1(jsonb_in, CStringGetDatum(json.data)));
 }
 
 Datum FingerprintDatum(const Fingerprint &fingerprint) {
@@ -108,6 +41,9 @@ PG_FUNCTION_INFO_V1(idem_accept);
 PG_FUNCTION_INFO_V1(idem_commit);
 PG_FUNCTION_INFO_V1(idem_release);
 PG_FUNCTION_INFO_V1(idem_extend);
+PG_FUNCTION_INFO_V1(idem_receive);
+PG_FUNCTION_INFO_V1(idem_requeue);
+PG_FUNCTION_INFO_V1(idem_resolve);
 PG_FUNCTION_INFO_V1(idem_lookup);
 PG_FUNCTION_INFO_V1(idem_key);
 PG_FUNCTION_INFO_V1(idem_business_key);
@@ -116,18 +52,18 @@ PG_FUNCTION_INFO_V1(idem_fingerprint_text);
 PG_FUNCTION_INFO_V1(idem_fingerprint_jsonb);
 
 Datum idem_acquire(PG_FUNCTION_ARGS) {
-    EventCall call = WritingCall(fcinfo, Action::Acquire, "idem_acquire()");
+    EventCall call = WritingCall(fcinfo, Action::Acquire);
     call.fingerprint = FingerprintArgument(fcinfo, 4);
     if (!PG_ARGISNULL(5)) call.occurred_at = PG_GETARG_TIMESTAMPTZ(5);
     call.payload = JsonbArgument(fcinfo, 6);
     call.owner = NonEmptyTextArgument(fcinfo, 7, "owner", kMostOwnerBytes);
-    call.wait = PauseArgument(fcinfo, 8, "wait");
+    call.wait = PauseArgument(fcinfo, 8, "wait").value_or(0);
     call.hot_window = WindowArgument(fcinfo, 9, "hot_window", 0);
     PG_RETURN_DATUM(ClaimOf(Perform(call)));
 }
 
 Datum idem_accept(PG_FUNCTION_ARGS) {
-    EventCall call = WritingCall(fcinfo, Action::Accept, "idem_accept()");
+    EventCall call = WritingCall(fcinfo, Action::Accept);
     call.fingerprint = FingerprintArgument(fcinfo, 4);
     if (!PG_ARGISNULL(5)) call.occurred_at = PG_GETARG_TIMESTAMPTZ(5);
     call.result = ResultArgument(fcinfo, 6);
@@ -135,7 +71,7 @@ Datum idem_accept(PG_FUNCTION_ARGS) {
 }
 
 Datum idem_commit(PG_FUNCTION_ARGS) {
-    EventCall call = WritingCall(fcinfo, Action::Commit, "idem_commit()");
+    EventCall call = WritingCall(fcinfo, Action::Commit);
     call.result = ResultArgument(fcinfo, 4);
     call.attempt = AttemptArgument(fcinfo, 5);
     call.cold_window = WindowArgument(fcinfo, 6, "cold_window", 0);
@@ -145,7 +81,7 @@ Datum idem_commit(PG_FUNCTION_ARGS) {
 
 Datum idem_release(PG_FUNCTION_ARGS) {
     bool failed = !PG_ARGISNULL(4);
-    EventCall call = WritingCall(fcinfo, failed ? Action::Fail : Action::GiveBack, "idem_release()");
+    EventCall call = WritingCall(fcinfo, failed ? Action::Fail : Action::GiveBack);
     call.error = TextArgument(fcinfo, 4, "error", kMostErrorBytes);
     call.attempt = AttemptArgument(fcinfo, 5);
     call.retry_after = PauseArgument(fcinfo, 6, "retry_after");
@@ -153,12 +89,30 @@ Datum idem_release(PG_FUNCTION_ARGS) {
 }
 
 Datum idem_extend(PG_FUNCTION_ARGS) {
-    EventCall call = WritingCall(fcinfo, Action::Extend, "idem_extend()");
+    EventCall call = WritingCall(fcinfo, Action::Extend);
     call.attempt = AttemptArgument(fcinfo, 4);
     call.hot_window = WindowArgument(fcinfo, 5, "hot_window", 0);
     EventAnswer answer = Perform(call);
     if (answer.decision.record.state != State::Processing) PG_RETURN_NULL();
     PG_RETURN_TIMESTAMPTZ(answer.decision.record.claimable_at);
+}
+
+Datum idem_receive(PG_FUNCTION_ARGS) {
+    EventCall call = WritingCall(fcinfo, Action::Receive);
+    call.payload = JsonbArgument(fcinfo, 4);
+    call.fingerprint = FingerprintArgument(fcinfo, 5);
+    if (!PG_ARGISNULL(6)) call.occurred_at = PG_GETARG_TIMESTAMPTZ(6);
+    PG_RETURN_DATUM(ClaimOf(Perform(call)));
+}
+
+Datum idem_requeue(PG_FUNCTION_ARGS) { PG_RETURN_DATUM(ClaimOf(Perform(WritingCall(fcinfo, Action::Requeue)))); }
+
+Datum idem_resolve(PG_FUNCTION_ARGS) {
+    EventCall call = WritingCall(fcinfo, Action::Resolve);
+    RequireArgument(fcinfo, 4, "note");
+    call.note = NoteOf(NonEmptyTextArgument(fcinfo, 4, "note", kMostErrorBytes));
+    call.result = ResultArgument(fcinfo, 5);
+    PG_RETURN_DATUM(ClaimOf(Perform(call)));
 }
 
 Datum idem_lookup(PG_FUNCTION_ARGS) {

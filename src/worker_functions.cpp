@@ -1,6 +1,7 @@
 // The SQL functions that tell what the background worker does, and what it has made.
 
 #include "server/arguments.hpp"
+#include "server/bypass.hpp"
 #include "server/dedup_table.hpp"
 #include "server/filter_memory.hpp"
 #include "server/postgres.hpp"
@@ -10,12 +11,19 @@ using namespace idem;
 
 extern "C" {
 
+PG_FUNCTION_INFO_V1(idem_bypassed);
 PG_FUNCTION_INFO_V1(idem_filter);
 PG_FUNCTION_INFO_V1(idem_preloaded);
 PG_FUNCTION_INFO_V1(idem_worker_passes);
 PG_FUNCTION_INFO_V1(idem_worker_progress);
 
 Datum idem_preloaded([[maybe_unused]] PG_FUNCTION_ARGS) { PG_RETURN_BOOL(IsPreloaded()); }
+
+Datum idem_bypassed(PG_FUNCTION_ARGS) {
+    std::optional<int64_t> count = BypassCount(PG_GETARG_OID(0));
+    if (!count) PG_RETURN_NULL();
+    PG_RETURN_INT64(*count);
+}
 
 Datum idem_filter(PG_FUNCTION_ARGS) {
     TupleDesc desc = nullptr;

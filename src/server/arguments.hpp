@@ -7,6 +7,10 @@
 
 namespace idem {
 
+constexpr int kMostHandlerBytes = 255;
+constexpr int kMostEventIdBytes = 1024;
+constexpr int kMostBatchBytes = 255;
+
 // Identity of an event. The texts live as long as the call.
 struct Identity {
     text *handler;
@@ -14,6 +18,8 @@ struct Identity {
     text *batch;  // null = none
     Key key;
 };
+
+Identity MakeIdentity(text *handler, text *event_id, text *batch);
 
 std::string_view ViewOf(const text *value);
 
@@ -31,18 +37,28 @@ Identity IdentityArgument(FunctionCallInfo fcinfo, int number);
 // A window out of an interval; raises 22023 (months or years, with a hint; not positive; too long).
 Micros WindowOfInterval(const Interval *interval, const char *name);
 
+// The same, but it may be zero.
+Micros PauseOfInterval(const Interval *interval, const char *name);
+
 // The same for an argument; null = `otherwise`.
 Micros WindowArgument(FunctionCallInfo fcinfo, int number, const char *name, Micros otherwise);
 
 Interval *IntervalOfSpan(Micros span);
 
-// 0 = not given; raises 22023 unless positive.
+// 0 = not given. Both raise 22023 unless positive.
 int32_t AttemptArgument(FunctionCallInfo fcinfo, int number);
+int32_t CheckAttempt(int32_t attempt);
 
 // Null stays null (returns nullptr). Raise 22023 if the text is too long; the second also if it is empty.
 text *TextArgument(FunctionCallInfo fcinfo, int number, const char *name, int most_bytes);
 text *NonEmptyTextArgument(FunctionCallInfo fcinfo, int number, const char *name, int most_bytes);
 
+// Raise 22023 if the text is too long; the second also if it is empty.
+void CheckLength(const text *value, const char *name, int most_bytes);
+text *CheckText(text *value, const char *name, int most_bytes);
+
+// Words of a policy: "transaction" or "lease"; "allow" or "reject". Raise 22023 for any other.
 bool TransactionModeOf(std::string_view mode);
+bool AllowsUnavailable(std::string_view word);
 
 }  // namespace idem

@@ -26,6 +26,7 @@ constexpr int kFewGenerations = 2;
 // One try, in the generations as they are while the gate is held. Each step returns false when `end` says how it ended.
 struct Attempt {
     DedupTable &table;
+    const Policy &policy;  // of the call's handler
     const EventCall &call;
     bool patient;
     std::optional<OpenedSlot> current;
@@ -108,10 +109,16 @@ struct Attempt {
     // The slots of sealed generations that may hold the event.
     uint64_t Candidates() const {
         uint64_t sealed = 0;
-        for (int64_t g = table.FirstGeneration(); g < table.current_generation; g++)
-            sealed |= uint64_t{1} << table.SlotOf(g).number;
-        if (sealed == 0 || table.strays) return sealed;
-        return sealed & SlotsThatMayHold(table.filter, table.relation, table.oldest_generation, call.event.key);
+        uint64_t unwatched = 0;
+        for (int64_t g = table.FirstGeneration(); g < table.current_generation; g++) {
+            const Slot &slot = table.SlotOf(g);
+            uint64_t bit = uint64_t{1} << slot.number;
+            sealed |= bit;
+            if (!slot.watched) unwatched |= bit;
+        }
+        if (sealed == unwatched || table.strays) return sealed;
+        uint64_t may_hold = SlotsThatMayHold(table.filter, table.relation, table.oldest_generation, call.event.key);
+        return sealed & (may_hold | unwatched);
     }
 
     // Finds the event where it lives, or else where it expired. Each look-up of a claim may come in any order, as its
@@ -179,7 +186,8 @@ struct Attempt {
     // Tells the transaction's list of open claims what happened.
     void Track(const Decision &decision, const ItemPointerData &at, bool wrote) {
         const OpenClaim *open = FindOpenClaim(table.relation, call.event.key);
-        if (call.action == Action::Acquire && table.transaction_mode && wrote) {
+        if (call.action == Action::Acquire && policy.transaction_mode && wrote &&
+            decision.outcome == Outcome::Acquired) {
             // A payload that an earlier try brought goes with the claim: its row says done and has none.
             bool inherits = call.payload == nullptr && GoesOn(WhereFound(), decision);
             Jsonb *payload = inherits ? PayloadOf(place->found.row) : call.payload;
@@ -201,7 +209,7 @@ struct Attempt {
 
     // Decides and writes; returns whether the current slot was written to.
     bool Settle() {
-        Request request = RequestOf(table, call);
+        Request request = RequestOf(policy, call);
         Sighting seen = SightingOf(table, call, WhereFound());
         seen.sealed = place && !InCurrent();
         Micros now = GetCurrentTimestamp();
@@ -231,20 +239,25 @@ struct Attempt {
         end.answer = AnswerOf(call, WhereFound(), decision, wrote || seen.holder != Holder::Other, wrote);
         return wrote;
     }
-
-    void Run() {
-        bool wrote = FindRow() && Settle();
-        if (current) CloseSlot(*current, wrote);
-    }
 };
 static_assert(std::is_trivially_destructible_v<Attempt>, "an error jumps over destructors");
 
 }  // namespace
 
-Try TryCall(DedupTable *table, const EventCall &call, bool patient) {
-    Attempt attempt = {*table, call, patient, std::nullopt, std::nullopt, std::nullopt, TryAgain()};
-    attempt.Run();
+Try TryCallIn(DedupTable *table, const Policy &policy, const EventCall &call, bool patient,
+              std::optional<OpenedSlot> *current, bool *wrote) {
+    Attempt attempt = {*table, policy, call, patient, *current, std::nullopt, std::nullopt, TryAgain()};
+    if (attempt.FindRow() && attempt.Settle()) *wrote = true;
+    *current = attempt.current;
     return attempt.end;
+}
+
+Try TryCall(DedupTable *table, const Policy &policy, const EventCall &call, bool patient) {
+    std::optional<OpenedSlot> current;
+    bool wrote = false;
+    Try end = TryCallIn(table, policy, call, patient, &current, &wrote);
+    if (current) CloseSlot(*current, wrote);
+    return end;
 }
 
 }  // namespace idem

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "server/event_call.hpp"
+#include "server/slot_access.hpp"
 
 namespace idem {
 
@@ -17,6 +18,11 @@ struct Try {
 
 // The caller holds the gate, and found the table current under it. Raises what Perform does. `patient`: a settling
 // whose row is in another transaction's hands ends as WaitForHolder, instead of raising ID001.
-Try TryCall(DedupTable *table, const EventCall &call, bool patient);
+Try TryCall(DedupTable *table, const Policy &policy, const EventCall &call, bool patient);
+
+// The same for one of several calls on a table under one hold of the gate. They share the current partition, which the
+// first that needs it opens, and the caller closes; `wrote` is set where one has written there.
+Try TryCallIn(DedupTable *table, const Policy &policy, const EventCall &call, bool patient,
+              std::optional<OpenedSlot> *current, bool *wrote);
 
 }  // namespace idem

@@ -171,6 +171,16 @@ void LoadSlots(DedupTable *table, Relation relation) {
     });
 }
 
+int FilterOf(const DedupTable &table) {
+    Oid partitions[kMostSlots];
+    for (int i = 0; i < table.slot_count; i++) {
+        partitions[i] = table.slots[i].relation;
+        // Who gives it its trigger back by hand may not know what was written without.
+        if (!table.slots[i].watched) TouchFilter(partitions[i]);
+    }
+    return FindFilter(table.relation, partitions, table.slot_count);
+}
+
 // Whoever fills an empty slot tells by idem_touch, so this need not be asked again before the table is out of date.
 bool HasStrays(DedupTable &table) {
     int64_t first = table.current_generation - table.slot_count + 1;
@@ -185,6 +195,21 @@ bool HasStrays(DedupTable &table) {
     return false;
 }
 
+void LoadHandlerPolicies(DedupTable *table) {
+    auto add = [](const HandlerPolicy &read, void *argument) {
+        auto *table = static_cast<DedupTable *>(argument);
+        MemoryContext caller = MemoryContextSwitchTo(table->context);
+        Size size = (table->handler_count + 1) * sizeof(HandlerPolicy);
+        table->handlers =
+            static_cast<HandlerPolicy *>(table->handlers == nullptr ? palloc(size) : repalloc(table->handlers, size));
+        HandlerPolicy &policy = table->handlers[table->handler_count++];
+        policy.handler = {pnstrdup(read.handler.data(), read.handler.size()), read.handler.size()};
+        policy.change = read.change;
+        MemoryContextSwitchTo(caller);
+    };
+    ReadHandlerPolicies(table->relation, add, table);
+}
+
 DedupTable *Load(Oid relation_id) {
     MemoryContext context = AllocSetContextCreate(CurrentMemoryContext, "idem dedup table", ALLOCSET_SMALL_SIZES);
     auto *table = static_cast<DedupTable *>(MemoryContextAllocZero(context, sizeof(DedupTable)));
@@ -196,20 +221,20 @@ DedupTable *Load(Oid relation_id) {
         LoadSlots(table, relation);
     });
 
-    Policy policy;
+    std::optional<Policy> policy = ReadPolicy(relation_id);
     RingPosition position;
-    if (!ReadPolicy(relation_id, &policy) || !ReadRingPosition(relation_id, &position))
+    if (!policy || !ReadRingPosition(relation_id, &position))
         ereport(ERROR, (errcode(ERRCODE_WRONG_OBJECT_TYPE), errmsg("dedup table \"%s\" is not registered", table->name),
                         errhint("If it was restored without its registration, use idem_attach_table.")));
     // The slot of a generation depends on their number, so a partition more or less would hide events.
     if (position.slots != table->slot_count)
         OutOfOrder(table->name,
                    psprintf("It has %d partitions, but was registered with %d.", table->slot_count, position.slots));
-    table->transaction_mode = policy.transaction_mode;
-    table->windows = policy.windows;
+    table->policy = *policy;
+    LoadHandlerPolicies(table);
     table->oldest_generation = position.oldest;
     table->current_generation = position.current;
-    table->filter = FindFilter(relation_id);
+    table->filter = FilterOf(*table);
     table->strays = HasStrays(*table);
     return table;
 }
@@ -268,6 +293,11 @@ DedupTable *OpenDedupTable(Oid relation) {
     MemoryContextSetParent(table->context, TopMemoryContext);
     entry->table = table;
     return table;
+}
+
+const DedupTable *LoadedDedupTable(Oid relation) {
+    const DedupTable *table = EntryOf(relation)->table;
+    return table != nullptr && table->current ? table : nullptr;
 }
 
 int CheckDedupTable(Oid relation_id) {

@@ -7,6 +7,7 @@
 
 #include "core/state.hpp"
 #include "server/event_row.hpp"
+#include "server/policy.hpp"
 #include "server/postgres.hpp"
 
 namespace idem {
@@ -39,8 +40,9 @@ struct DedupTable {
     bool current;  // false: something changed since it was loaded
     MemoryContext context;
     char name[NAMEDATALEN];
-    bool transaction_mode;
-    Windows windows;
+    Policy policy;
+    HandlerPolicy *handlers;  // those who differ from it
+    int handler_count;
     int slot_count;
     Slot *slots;
     int64_t oldest_generation;
@@ -48,6 +50,13 @@ struct DedupTable {
 
     int filter;   // of its sealed generations (filter_memory.hpp)
     bool strays;  // a slot outside the ring holds rows: left to be emptied, or written by somebody else
+
+    // The policy of a handler.
+    Policy PolicyOf(std::string_view handler) const {
+        for (int i = 0; i < handler_count; i++)
+            if (handlers[i].handler == handler) return Changed(policy, handlers[i].change);
+        return policy;
+    }
 
     // Numbers below zero are of slots that were not opened yet.
     Slot &SlotOf(int64_t generation) { return slots[(generation % slot_count + slot_count) % slot_count]; }
@@ -59,6 +68,9 @@ struct DedupTable {
 // The dedup table, loaded if need be; valid until the end of the transaction. Takes no lock that outlives it.
 // Raises 42P01 (no such relation), 42809 (not a dedup table, or not in order).
 DedupTable *OpenDedupTable(Oid relation);
+
+// The same if it is loaded and up to date; else nullptr.
+const DedupTable *LoadedDedupTable(Oid relation);
 
 // Raises unless the relation is a dedup table in order: OF idem_event, partitioned by slot, with slots 0 … n-1 and
 // nothing that idem's writes would pass by (row security, rules, triggers). Returns the number of slots. Raises 42809.

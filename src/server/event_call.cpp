@@ -1,6 +1,7 @@
 #include "server/event_call.hpp"
 
 #include "server/attempt.hpp"
+#include "server/bypass.hpp"
 #include "server/gate.hpp"
 #include "server/judging.hpp"
 #include "server/open_claims.hpp"
@@ -8,29 +9,20 @@
 namespace idem {
 namespace {
 
-void CheckWindows(const DedupTable &table, const EventCall &call) {
-    bool hot = call.hot_window > table.windows.hot;
-    if (!hot && call.cold_window <= table.windows.cold) return;
-    ereport(ERROR,
-            (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-             errmsg("%s is longer than that of dedup table \"%s\"", hot ? "hot_window" : "cold_window", table.name),
-             errdetail("A call may shorten the table's window, not lengthen it.")));
-}
-
 // A claim in transaction mode that settles without a write needs no storage at all.
-std::optional<EventAnswer> SettleByWord(const DedupTable &table, const EventCall &call) {
-    if (Claims(call)) return std::nullopt;
+std::optional<EventAnswer> SettleByWord(const DedupTable &table, const Policy &policy, const EventCall &call) {
+    if (!Settles(call) && call.action != Action::Extend) return std::nullopt;
     const OpenClaim *claim = FindOpenClaim(table.relation, call.event.key);
     if (claim == nullptr) return std::nullopt;
     Sighting seen = {};
     seen.found = true;
     seen.holder = Holder::OursOpen;
     seen.record = claim->record;
-    Decision decision = Decide(RequestOf(table, call), seen, GetCurrentTimestamp());
+    Decision decision = Decide(RequestOf(policy, call), seen, GetCurrentTimestamp());
     if (decision.effect == Effect::Refuse) RaiseFault(decision.fault, call, seen.record);
     if (decision.effect != Effect::Keep) return std::nullopt;
     if (call.action != Action::Extend) SettleOpenClaim(claim);
-    return EventAnswer{decision, true, true, nullptr, nullptr};
+    return EventAnswer{decision, true, true, nullptr, nullptr, nullptr};
 }
 
 // Outside the gate, in the way the server itself waits.
@@ -70,17 +62,18 @@ constexpr Micros kPatienceOfSettling = kSecond;
 
 EventAnswer PerformOnce(const EventCall &call) {
     std::optional<Pauses> pauses;
-    bool patient = !Claims(call) && call.action != Action::Move;
+    bool patient = Settles(call) || call.action == Action::Extend;
     for (;;) {
         CHECK_FOR_INTERRUPTS();
         DedupTable *table = OpenDedupTable(call.dedup);
-        CheckWindows(*table, call);
-        if (std::optional<EventAnswer> answer = SettleByWord(*table, call)) return *answer;
+        Policy policy = table->PolicyOf(ViewOf(call.event.handler));
+        CheckWindows(policy, call);
+        if (std::optional<EventAnswer> answer = SettleByWord(*table, policy, call)) return *answer;
 
         Try end = {};
         end.end = Try::Again;
         UnderGate([&] {
-            if (table->current) end = TryCall(table, call, patient);
+            if (table->current) end = TryCall(table, policy, call, patient);
         });
         if (end.end == Try::Answered) return end.answer;
         WaitOutside(end);
@@ -91,14 +84,66 @@ EventAnswer PerformOnce(const EventCall &call) {
     }
 }
 
+// The SQL function that does it, for messages.
+const char *FunctionOf(Action action) {
+    switch (action) {
+        case Action::Acquire:
+            return "idem_acquire()";
+        case Action::Accept:
+            return "idem_accept()";
+        case Action::Commit:
+            return "idem_commit()";
+        case Action::Fail:
+        case Action::GiveBack:
+            return "idem_release()";
+        case Action::Extend:
+            return "idem_extend()";
+        case Action::Move:
+            return "idem_purge()";
+        case Action::Receive:
+            return "idem_receive()";
+        case Action::Requeue:
+            return "idem_requeue()";
+        case Action::Resolve:
+            return "idem_resolve()";
+    }
+    return nullptr;
+}
+
 }  // namespace
 
-EventAnswer Perform(const EventCall &call) {
+void CheckWindows(const Policy &policy, const EventCall &call) {
+    bool hot = call.hot_window > policy.windows.hot;
+    if (!hot && call.cold_window <= policy.windows.cold) return;
+    ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+                    errmsg("%s is longer than that of dedup table \"%s\"", hot ? "hot_window" : "cold_window",
+                           get_rel_name(call.dedup)),
+                    errdetail("A call may shorten the window of the policy, not lengthen it.")));
+}
+
+void RequireWritable(Action action) { PreventCommandIfReadOnly(FunctionOf(action)); }
+
+EventAnswer PerformStored(const EventCall &call) {
+    bool settles = Settles(call) || call.action == Action::Extend;
+    if (settles && IsBypassed(call)) return SettleBypassed(call);
+    RequireWritable(call.action);
     Pauses pauses(call.wait);
     for (;;) {
         EventAnswer answer = PerformOnce(call);
         if (answer.decision.outcome != Outcome::Busy || answer.ours || !pauses.Pause()) return answer;
     }
+}
+
+EventAnswer Perform(const EventCall &call) {
+    if (!MayBypass(call)) return PerformStored(call);
+    EventAnswer answer = {};
+    const char *why = WhyUnavailable([&] { answer = PerformStored(call); });
+    if (why == nullptr) {
+        ForgetBypass(call, answer);
+        return answer;
+    }
+    WarnBypassed(call, 1, why);
+    return Bypass(call);
 }
 
 std::optional<EventRow> ReadEvent(Oid dedup, const Key &key) {

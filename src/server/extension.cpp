@@ -71,6 +71,7 @@ const Extension &InstalledExtension() {
     FindExtension(&found);
     found.event_type = TypeNamed("idem_event", found.schema);
     found.claim_type = TypeNamed("idem_claim", found.schema);
+    found.handler_policy = RelationNamed("idem_handler_policy", found.schema);
     found.registry = RelationNamed("idem_registry", found.schema);
     found.control = RelationNamed("idem_control", found.schema);
     found.generation = RelationNamed("idem_generation", found.schema);

@@ -9,15 +9,16 @@ namespace idem {
 struct Extension {
     Oid schema;
     Oid owner;
-    Oid event_type;   // idem_event
-    Oid claim_type;   // idem_claim
-    Oid registry;     // idem_registry
-    Oid control;      // idem_control
-    Oid generation;   // idem_generation
-    Oid purge_state;  // idem_purge_state
-    Oid gate;         // idem_gate
-    Oid touch;        // idem_touch()
-    Oid oid;          // its own, in pg_extension
+    Oid event_type;      // idem_event
+    Oid claim_type;      // idem_claim
+    Oid handler_policy;  // idem_handler_policy
+    Oid registry;        // idem_registry
+    Oid control;         // idem_control
+    Oid generation;      // idem_generation
+    Oid purge_state;     // idem_purge_state
+    Oid gate;            // idem_gate
+    Oid touch;           // idem_touch()
+    Oid oid;             // its own, in pg_extension
     Oid states[kStateCount];
     Oid outcomes[kOutcomeCount];
 };

@@ -26,19 +26,17 @@ Datum Now() { return TimestampTzGetDatum(GetCurrentTimestamp()); }
 
 std::optional<Generation> ReadGeneration(Oid dedup, int64_t generation) {
     Generation read = {};
-    Relation table = table_open(Table(), AccessShareLock);
-    bool found = WithOwnRow(table, dedup, generation, [&](HeapTuple tuple, TupleDesc desc) {
-        read.opened_at = DatumGetTimestampTz(ColumnOf(tuple, kOpenedAt, desc));
-        if (heap_attisnull(tuple, kScannedAt, desc)) return;
-        read.scanned_at = DatumGetTimestampTz(ColumnOf(tuple, kScannedAt, desc));
-        Census census = {};
-        census.events = DatumGetInt64(ColumnOf(tuple, kEvents, desc));
-        census.unsettled = DatumGetInt64(ColumnOf(tuple, kUnsettled, desc));
-        if (!heap_attisnull(tuple, kNewestExpiry, desc))
-            census.newest_expiry = DatumGetTimestampTz(ColumnOf(tuple, kNewestExpiry, desc));
-        read.census = census;
-    });
-    table_close(table, AccessShareLock);
+    bool found = ReadOwnRows(Table(), KeyOf(dedup, generation), [&](HeapTuple tuple, TupleDesc desc) {
+                     read.opened_at = DatumGetTimestampTz(ColumnOf(tuple, kOpenedAt, desc));
+                     if (heap_attisnull(tuple, kScannedAt, desc)) return;
+                     read.scanned_at = DatumGetTimestampTz(ColumnOf(tuple, kScannedAt, desc));
+                     Census census = {};
+                     census.events = DatumGetInt64(ColumnOf(tuple, kEvents, desc));
+                     census.unsettled = DatumGetInt64(ColumnOf(tuple, kUnsettled, desc));
+                     if (!heap_attisnull(tuple, kNewestExpiry, desc))
+                         census.newest_expiry = DatumGetTimestampTz(ColumnOf(tuple, kNewestExpiry, desc));
+                     read.census = census;
+                 }) > 0;
     return found ? std::optional(read) : std::nullopt;
 }
 
@@ -53,7 +51,7 @@ void RecordOpened(Oid dedup, int64_t generation) {
 void RecordSealed(Oid dedup, int64_t generation) {
     OwnRow row = {};
     row.Set(kSealedAt, Now());
-    UpdateOwnRow(Table(), dedup, generation, row);
+    UpdateOwnRow(Table(), KeyOf(dedup, generation), row);
 }
 
 void RecordCensus(Oid dedup, int64_t generation, const Census &census) {
@@ -63,9 +61,9 @@ void RecordCensus(Oid dedup, int64_t generation, const Census &census) {
     row.Set(kUnsettled, Int64GetDatum(census.unsettled));
     row.SetOrNull(kNewestExpiry, census.newest_expiry.has_value(),
                   TimestampTzGetDatum(census.newest_expiry.value_or(0)));
-    UpdateOwnRow(Table(), dedup, generation, row);
+    UpdateOwnRow(Table(), KeyOf(dedup, generation), row);
 }
 
-void RecordRetired(Oid dedup, int64_t generation) { DeleteOwnRow(Table(), dedup, generation); }
+void RecordRetired(Oid dedup, int64_t generation) { DeleteOwnRow(Table(), KeyOf(dedup, generation)); }
 
 }  // namespace idem

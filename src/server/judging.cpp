@@ -3,9 +3,12 @@
 #include "core/fingerprint.hpp"
 #include "server/errors.hpp"
 #include "server/open_claims.hpp"
+#include "server/settings.hpp"
 
 namespace idem {
 namespace {
+
+double BackoffFraction() { return backoff_jitter < 0 ? pg_prng_double(&pg_global_prng_state) : backoff_jitter; }
 
 Jsonb *JsonbOf(const EventRow &row, Column column) {
     return row.Has(column) ? DatumGetJsonbP(row.Get(column)) : nullptr;
@@ -33,6 +36,10 @@ void SetOrClear(EventRow *row, Column column, const void *value) {
 // The columns beside the record: what a claim brings, what a settling leaves.
 void SetParticulars(EventRow *row, const EventCall &call, const DedupTable &table, const Record &record) {
     bool done = record.state == State::Done;
+    if (Claims(call) && record.state == State::Dead) {
+        row->Set(Column::Error, CStringGetTextDatum("lease ran out"));
+        return;
+    }
     if (Claims(call)) {
         if (call.fingerprint != nullptr) SetOrClear(row, Column::Fingerprint, call.fingerprint);
         SetOrClear(row, Column::Owner, call.owner);
@@ -48,6 +55,19 @@ void SetParticulars(EventRow *row, const EventCall &call, const DedupTable &tabl
         case Action::Commit:
             SetOrClear(row, Column::Result, call.result);
             row->Clear(Column::Error);
+            row->Clear(Column::Payload);
+            break;
+        case Action::Receive:
+            if (call.fingerprint != nullptr) SetOrClear(row, Column::Fingerprint, call.fingerprint);
+            row->Clear(Column::Owner);
+            row->Clear(Column::Result);
+            row->Clear(Column::Error);
+            SetOrClear(row, Column::Payload, call.payload);
+            break;
+        case Action::Resolve:
+            SetOrClear(row, Column::Result, call.result);
+            SetOrClear(row, Column::Extra, call.note);
+            row->Clear(Column::Owner);
             row->Clear(Column::Payload);
             break;
         case Action::Fail:
@@ -73,17 +93,20 @@ bool Settles(const EventCall &call) {
 
 Jsonb *PayloadOf(const EventRow &row) { return JsonbOf(row, Column::Payload); }
 
-Request RequestOf(const DedupTable &table, const EventCall &call) {
+Request RequestOf(const Policy &policy, const EventCall &call) {
     Request request = {};
     request.action = call.action;
-    request.transaction_mode = table.transaction_mode;
+    request.transaction_mode = policy.transaction_mode;
     request.attempt = call.attempt;
     request.has_result = call.result != nullptr;
     request.has_cold_window = call.cold_window != 0;
-    request.has_occurred_at = call.occurred_at.has_value();
+    request.has_occurred_at = policy.checks_stale && call.occurred_at.has_value();
     request.occurred_at = call.occurred_at.value_or(0);
-    request.retry_after = call.retry_after;
-    request.windows = table.windows;
+    request.backs_off = !call.retry_after.has_value();
+    request.retry_after = call.retry_after.value_or(0);
+    request.backoff = {policy.backoff_base, policy.backoff_cap, BackoffFraction()};
+    request.max_attempts = policy.max_attempts;
+    request.windows = policy.windows;
     if (call.hot_window != 0) request.windows.hot = call.hot_window;
     if (call.cold_window != 0) request.windows.cold = call.cold_window;
     return request;
@@ -132,12 +155,13 @@ EventRow RowOf(const DedupTable &table, const EventCall &call, const Place *plac
 }
 
 EventAnswer AnswerOf(const EventCall &call, const Place *place, const Decision &decision, bool known, bool wrote) {
-    EventAnswer answer = {decision, known, place != nullptr && place->found.ours, nullptr, nullptr};
+    EventAnswer answer = {decision, known, place != nullptr && place->found.ours, nullptr, nullptr, nullptr};
+    if (decision.outcome == Outcome::Acquired && GoesOn(place, decision)) answer.payload = PayloadOf(place->found.row);
     if (wrote) {
         if (Settles(call)) answer.error = call.error;
     } else if (known && place != nullptr) {
         const EventRow &row = place->found.row;
-        if (decision.outcome == Outcome::Duplicate && Claims(call)) answer.result = JsonbOf(row, Column::Result);
+        if (decision.outcome == Outcome::Duplicate && !Settles(call)) answer.result = JsonbOf(row, Column::Result);
         if (decision.outcome == Outcome::Backoff || decision.outcome == Outcome::Dead)
             answer.error = TextOf(row, Column::Error);
     }
@@ -160,6 +184,9 @@ void RaiseFault(Fault fault, const EventCall &call, const Record &record) {
                     (errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED), errmsg("attempt must not be null"),
                      errdetail("Event \"%s\" of handler \"%s\" was not acquired by this transaction.", event, handler),
                      errhint("Pass the attempt which idem_acquire returned.")));
+        case Fault::NoSuchEvent:
+            ereport(ERROR,
+                    (errcode(kNoSuchClaim), errmsg("no event \"%s\" of handler \"%s\" is remembered", event, handler)));
         case Fault::ResultDiffers:
             ereport(ERROR,
                     (errcode(ERRCODE_INVALID_PARAMETER_VALUE),

@@ -18,7 +18,7 @@ bool Claims(const EventCall &call);
 // Whether the call ends a claim.
 bool Settles(const EventCall &call);
 
-Request RequestOf(const DedupTable &table, const EventCall &call);
+Request RequestOf(const Policy &policy, const EventCall &call);
 
 // `place`: nullptr = the event isn't there.
 Sighting SightingOf(const DedupTable &table, const EventCall &call, const Place *place);

@@ -23,13 +23,22 @@ struct OpenClaim {
 // The transaction's open claim on an event; nullptr if it has none.
 const OpenClaim *FindOpenClaim(Oid dedup, const Key &key);
 
+// Whether the transaction has any, settled in a savepoint or open.
+bool HasOpenClaims();
+
 // Remembers a claim, with copies of what it points to; handler and event_id name it in ID003.
 void AddOpenClaim(const OpenClaim &claim, const text *handler, const text *event_id);
 
 // The claim is settled, unless the current savepoint is rolled back.
 void SettleOpenClaim(const OpenClaim *claim);
 
+// Before a transaction commits or is prepared. Raises ID003 if it leaves a claim open.
+void RefuseUnsettledClaims();
+
+// Once a transaction has ended, or is prepared.
+void ForgetClaims();
+
 // To be called once, when the library is loaded.
-void WatchTransactions();
+void WatchSavepoints();
 
 }  // namespace idem

@@ -2,6 +2,27 @@
 
 namespace idem {
 
+OwnKey KeyOf(Oid dedup) {
+    OwnKey key = {};
+    ScanKeyInit(&key.parts[0], 1, BTEqualStrategyNumber, F_OIDEQ, ObjectIdGetDatum(dedup));
+    key.count = 1;
+    return key;
+}
+
+OwnKey KeyOf(Oid dedup, int64_t generation) {
+    OwnKey key = KeyOf(dedup);
+    ScanKeyInit(&key.parts[1], 2, BTEqualStrategyNumber, F_INT8EQ, Int64GetDatum(generation));
+    key.count = 2;
+    return key;
+}
+
+OwnKey KeyOf(Oid dedup, const text *handler) {
+    OwnKey key = KeyOf(dedup);
+    ScanKeyInit(&key.parts[1], 2, BTEqualStrategyNumber, F_TEXTEQ, PointerGetDatum(handler));
+    key.count = 2;
+    return key;
+}
+
 void InsertOwnRow(Oid table_id, const OwnRow &row) {
     Relation table = table_open(table_id, RowExclusiveLock);
     TupleDesc desc = RelationGetDescr(table);
@@ -18,25 +39,25 @@ void InsertOwnRow(Oid table_id, const OwnRow &row) {
     CommandCounterIncrement();
 }
 
-bool UpdateOwnRow(Oid table_id, Oid dedup, std::optional<int64_t> generation, OwnRow row) {
+int UpdateOwnRow(Oid table_id, const OwnKey &key, OwnRow row) {
     Relation table = table_open(table_id, RowExclusiveLock);
-    bool found = WithOwnRow(table, dedup, generation, [&](HeapTuple tuple, TupleDesc desc) {
+    int count = ForEachOwnRow(table, key, [&](HeapTuple tuple, TupleDesc desc) {
         HeapTuple next = heap_modify_tuple(tuple, desc, row.values, row.nulls, row.given);
         CatalogTupleUpdate(table, &tuple->t_self, next);
         heap_freetuple(next);
     });
     table_close(table, NoLock);
     CommandCounterIncrement();
-    return found;
+    return count;
 }
 
-bool DeleteOwnRow(Oid table_id, Oid dedup, std::optional<int64_t> generation) {
+int DeleteOwnRow(Oid table_id, const OwnKey &key) {
     Relation table = table_open(table_id, RowExclusiveLock);
-    bool found = WithOwnRow(table, dedup, generation,
-                            [&](HeapTuple tuple, TupleDesc) { CatalogTupleDelete(table, &tuple->t_self); });
+    int count =
+        ForEachOwnRow(table, key, [&](HeapTuple tuple, TupleDesc) { CatalogTupleDelete(table, &tuple->t_self); });
     table_close(table, NoLock);
     CommandCounterIncrement();
-    return found;
+    return count;
 }
 
 void ForgetDropped(Oid table_id) {

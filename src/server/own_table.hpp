@@ -41,28 +41,42 @@ inline Datum ColumnOf(HeapTuple tuple, int column, TupleDesc desc) {
     return value;
 }
 
-// Calls use(tuple, descriptor) on the row whose primary key begins with `dedup`, and goes on with `generation` where
-// one is given; returns whether there is one.
+// The primary key of a row, or the first part of it.
+struct OwnKey {
+    ScanKeyData parts[2];
+    int count;
+};
+OwnKey KeyOf(Oid dedup);
+OwnKey KeyOf(Oid dedup, int64_t generation);
+OwnKey KeyOf(Oid dedup, const text *handler);
+
+// Calls use(tuple, descriptor) on every row with the key, in the order of the primary key; returns how many there are.
 template <class F>
-bool WithOwnRow(Relation table, Oid dedup, std::optional<int64_t> generation, F use) {
-    ScanKeyData keys[2];
-    ScanKeyInit(&keys[0], 1, BTEqualStrategyNumber, F_OIDEQ, ObjectIdGetDatum(dedup));
-    if (generation) ScanKeyInit(&keys[1], 2, BTEqualStrategyNumber, F_INT8EQ, Int64GetDatum(*generation));
+int ForEachOwnRow(Relation table, const OwnKey &key, F use) {
+    OwnKey keys = key;
     Snapshot snapshot = RegisterSnapshot(GetLatestSnapshot());
-    SysScanDesc scan = systable_beginscan(table, PrimaryKeyIndex(table), true, snapshot, generation ? 2 : 1, keys);
-    HeapTuple tuple = systable_getnext(scan);
-    bool found = HeapTupleIsValid(tuple);
-    if (found) use(tuple, RelationGetDescr(table));
+    SysScanDesc scan = systable_beginscan(table, PrimaryKeyIndex(table), true, snapshot, keys.count, keys.parts);
+    int count = 0;
+    for (; HeapTuple tuple = systable_getnext(scan); count++) use(tuple, RelationGetDescr(table));
     systable_endscan(scan);
     UnregisterSnapshot(snapshot);
-    return found;
+    return count;
+}
+
+// The same in a table that is opened for reading.
+template <class F>
+int ReadOwnRows(Oid table_id, const OwnKey &key, F use) {
+    Relation table = table_open(table_id, AccessShareLock);
+    int count = ForEachOwnRow(table, key, use);
+    table_close(table, AccessShareLock);
+    return count;
 }
 
 // They take RowExclusiveLock on the table until the transaction ends. What a new row is not given is null. The others
-// return whether there was a row.
+// return how many rows there were.
 void InsertOwnRow(Oid table, const OwnRow &row);
-bool UpdateOwnRow(Oid table, Oid dedup, std::optional<int64_t> generation, OwnRow row);
-bool DeleteOwnRow(Oid table, Oid dedup, std::optional<int64_t> generation);
+int UpdateOwnRow(Oid table, const OwnKey &key, OwnRow row);
+int DeleteOwnRow(Oid table, const OwnKey &key);
 
 // Deletes rows of dedup tables that are gone. Somebody else may be at it too, so what can't be deleted now is left.
 void ForgetDropped(Oid table);

@@ -30,23 +30,21 @@ OwnRow ReadState(Oid dedup, bool *found) {
     OwnRow row = {};
     row.Set(kDedup, ObjectIdGetDatum(dedup));
     for (int column = kTurned; column <= kEventsGivenUp; column++) row.Set(column, Int64GetDatum(0));
-    Relation table = table_open(Table(), AccessShareLock);
-    *found = WithOwnRow(table, dedup, std::nullopt, [&](HeapTuple tuple, TupleDesc desc) {
-        for (int column = kTurned; column <= kLastErrorAt; column++) {
-            bool null = false;
-            Datum value = heap_getattr(tuple, column, desc, &null);
-            if (column == kLastError && !null) value = PointerGetDatum(PG_DETOAST_DATUM_COPY(value));
-            row.SetOrNull(column, !null, value);
-        }
-    });
-    table_close(table, AccessShareLock);
+    *found = ReadOwnRows(Table(), KeyOf(dedup), [&](HeapTuple tuple, TupleDesc desc) {
+                 for (int column = kTurned; column <= kLastErrorAt; column++) {
+                     bool null = false;
+                     Datum value = heap_getattr(tuple, column, desc, &null);
+                     if (column == kLastError && !null) value = PointerGetDatum(PG_DETOAST_DATUM_COPY(value));
+                     row.SetOrNull(column, !null, value);
+                 }
+             }) > 0;
     return row;
 }
 
 void WriteState(Oid dedup, bool found, OwnRow row) {
     row.Set(kLastChange, Now());
     if (found)
-        UpdateOwnRow(Table(), dedup, std::nullopt, row);
+        UpdateOwnRow(Table(), KeyOf(dedup), row);
     else
         InsertOwnRow(Table(), row);
 }

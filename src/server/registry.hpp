@@ -1,15 +1,10 @@
-// The registered policy and the ring's position of each dedup table: idem_registry and idem_control.
+// Which dedup tables there are, and the position of each one's ring: idem_control.
 #pragma once
 
-#include "core/state.hpp"
+#include "server/policy.hpp"
 #include "server/postgres.hpp"
 
 namespace idem {
-
-struct Policy {
-    bool transaction_mode;
-    Windows windows;
-};
 
 // Generation n lives in slot n modulo the number of slots; oldest … current may hold live events.
 struct RingPosition {
@@ -18,8 +13,7 @@ struct RingPosition {
     int64_t current;
 };
 
-// Both read with a snapshot taken now, whatever the isolation level. Return false if the table is not registered.
-bool ReadPolicy(Oid dedup, Policy *policy);
+// As it is now, whatever the isolation level. Returns false if the table is not registered.
 bool ReadRingPosition(Oid dedup, RingPosition *position);
 
 // Registers a dedup table, and forgets the tables that were dropped. The caller has checked ownership: the registry is

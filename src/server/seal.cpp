@@ -30,12 +30,17 @@ bool HasFilter(DedupTable &table) {
 
 }  // namespace
 
+bool HasColumn(DedupTable &table, int64_t generation) {
+    const Slot &slot = table.SlotOf(generation);
+    return slot.watched && table.filter >= 0 && IsPublished(table.relation, slot.number, generation);
+}
+
 bool NeedsSeal(DedupTable &table, int64_t generation, Pace pace) {
     std::optional<Generation> known = ReadGeneration(table.relation, generation);
     if (!known) return false;
     if (!known->census) return true;
     const Slot &slot = table.SlotOf(generation);
-    if (!slot.watched || IsPublished(table.relation, slot.number, generation) || !HasFilter(table)) return false;
+    if (!slot.watched || HasColumn(table, generation) || !HasFilter(table)) return false;
     bool rests = pace == Pace::WithRests && IsTouched(table.relation, slot.number);
     return !rests || known->scanned_at + kBetweenScansOfTouched < GetCurrentTimestamp();
 }

@@ -17,6 +17,7 @@ bool CheckDatabases(char **value, void **, GucSource) {
 
 }  // namespace
 
+double backoff_jitter = -1;
 int filter_memory_kb = 64 * 1024;
 int max_result_size_kb = 1024;
 bool purge_enabled = true;
@@ -31,6 +32,21 @@ List *DatabaseNames() {
 }
 
 void DefineSettings() {
+    DefineCustomRealVariable(
+        /* name= */ "idem.backoff_jitter",
+        /* short_desc= */ "Sets which part of its longest backoff a failed event waits for its next try.",
+        /* long_desc= */
+        "Below zero, it is chosen by chance for each failure, so that events which failed together are not tried again "
+        "together. Tests set it, to know when the next try is due.",
+        /* valueAddr= */ &backoff_jitter,
+        /* bootValue= */ -1,
+        /* minValue= */ -1,
+        /* maxValue= */ 1,
+        /* context= */ PGC_USERSET,
+        /* flags= */ GUC_NOT_IN_SAMPLE,
+        /* check_hook= */ nullptr,
+        /* assign_hook= */ nullptr,
+        /* show_hook= */ nullptr);
     DefineCustomStringVariable(
         /* name= */ "idem.databases",
         /* short_desc= */ "Lists the databases in which dedup tables are purged.",

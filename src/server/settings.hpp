@@ -5,6 +5,9 @@
 
 namespace idem {
 
+// idem.backoff_jitter: which part (0 … 1) of its longest pause a failed event waits; below zero = by chance.
+extern double backoff_jitter;
+
 // The names in idem.databases, as a list of char * in the current memory context; nullptr = all databases.
 List *DatabaseNames();
 

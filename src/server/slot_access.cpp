@@ -160,6 +160,7 @@ Oid TryOpenSlot(Slot *slot, LOCKMODE lock, OpenedSlot *opened) {
 }
 
 Oid TryOpenForWriting(OpenedSlot *opened) {
+    if (opened->writable) return InvalidOid;
     IndexWriter &writer = opened->slot->writer;
     List *indexes = RelationGetIndexList(opened->partition);
     if (!WriterFits(writer, indexes)) PrepareWriter(*opened, indexes);

@@ -17,7 +17,8 @@ CREATE TEMP VIEW routine AS
 SELECT bag_eq(
     $$SELECT pg_describe_object(classid, objid, 0) FROM member WHERE classid <> 'pg_proc'::regclass$$,
     $$VALUES ('type idem_state'), ('type idem_outcome'), ('type idem_event'), ('type idem_claim'),
-             ('table idem_registry'), ('table idem_control'), ('table idem_generation'), ('table idem_purge_state'),
+             ('type idem_event_claim'), ('type idem_due_event'), ('table idem_registry'),
+             ('table idem_handler_policy'), ('view idem_policy'), ('table idem_control'), ('table idem_generation'), ('table idem_purge_state'),
              ('table idem_gate'), ('view idem_tables'), ('view idem_generations'), ('view idem_purge_status')$$,
     'the extension has these types, tables and views');
 
@@ -29,6 +30,20 @@ SELECT set_eq(
         ('idem_create_table(text,interval,interval,text,integer,boolean)',
          'f'::"char", 'v'::"char", 'u'::"char", false),
         ('idem_attach_table(regclass,interval,interval,text)',                                   'f', 'v', 'u', false),
+        ('idem_set_policy(regclass,text,interval,interval,text,integer,interval,interval,text,interval,boolean)',
+         'f', 'v', 'u', false),
+        ('idem_reset_policy(regclass,text)',                                                     'f', 'v', 'u', false),
+        ('idem_receive(regclass,text,text,text,jsonb,bytea,timestamptz)',                        'f', 'v', 'u', false),
+        ('idem_due(regclass,text,integer)',                                                      'f', 'v', 'u', false),
+        ('idem_dead_letters(regclass,text)',                                                     'f', 's', 'u', false),
+        ('idem_requeue(regclass,text,text,text)',                                                'f', 'v', 'u', false),
+        ('idem_resolve(regclass,text,text,text,text,jsonb)',                                     'f', 'v', 'u', false),
+        ('idem_once(regclass,text,text,regprocedure,jsonb,text,bytea,timestamptz,interval)',     'f', 'v', 'u', false),
+        ('idem_acquire_many(regclass,text,text[],text,bytea[],timestamptz[],jsonb[],text,interval)',
+         'f', 'v', 'u', false),
+        ('idem_commit_many(regclass,text,text[],text,jsonb[],integer[],interval)',               'f', 'v', 'u', false),
+        ('idem_release_many(regclass,text,text[],text,text[],integer[],interval)',               'f', 'v', 'u', false),
+        ('idem_bypassed(regclass)',                                                              'f', 'v', 's', true),
         ('idem_touch()',                                                                         'f', 'v', 'u', false),
         ('idem_rotate(regclass)',                                                                'p', 'v', 'u', false),
         ('idem_purge(regclass)',                                                                 'p', 'v', 'u', false),
@@ -85,6 +100,7 @@ SELECT bag_eq(
       FROM pg_class c, aclexplode(c.relacl) a
       WHERE c.oid IN (SELECT objid FROM member) AND a.grantee <> c.relowner$$,
     $$VALUES ('idem_registry', 'PUBLIC', 'SELECT'), ('idem_control', 'PUBLIC', 'SELECT'),
+             ('idem_handler_policy', 'PUBLIC', 'SELECT'), ('idem_policy', 'PUBLIC', 'SELECT'),
              ('idem_generation', 'PUBLIC', 'SELECT'), ('idem_purge_state', 'PUBLIC', 'SELECT'),
              ('idem_tables', 'PUBLIC', 'SELECT'), ('idem_generations', 'PUBLIC', 'SELECT'),
              ('idem_purge_status', 'PUBLIC', 'SELECT')$$,
@@ -129,7 +145,7 @@ SELECT is_empty(
 
 -- The extension as a whole
 
-SELECT is(ARRAY['idem_registry', 'idem_control', 'idem_generation']::regclass[]::oid[], extconfig,
+SELECT is(ARRAY['idem_registry', 'idem_handler_policy', 'idem_control', 'idem_generation']::regclass[]::oid[], extconfig,
     'pg_dump takes registry and control along')
 FROM pg_extension WHERE extname = 'idem';
 

@@ -73,7 +73,7 @@ At most 3660 days are allowed.
 '),
     (11, $$SELECT idem_acquire('outbox', 'h', 'e', hot_window => '1 day')$$, '22023
 hot_window is longer than that of dedup table "outbox"
-A call may shorten the table''s window, not lengthen it.
+A call may shorten the window of the policy, not lengthen it.
 '),
     (12, $$SELECT idem_acquire('outbox', 'h', 'e', fingerprint => sha256('x'))$$, '22023
 fingerprint is not one of idem''s
