@@ -149,25 +149,23 @@ constexpr Rule kSettlingAgain[] = {
 
 bool DueAndNeverFailed(const Point &p) { return Pending(p) && Due(p) && p.seen.record.failures == 0; }
 
-constexpr Rule kRequeueing[] = {
+// What may not be changed by hand, however.
+constexpr Rule kNotByHand[] = {
     Refuses("no record", New, Fault::NoSuchEvent),
-    Answers("another open transaction's", Others, Outcome::Busy),
-    Refuses("forgotten", Forgotten, Fault::NoSuchEvent),
-    Answers("our own claim", OursOpen, Outcome::Busy),
+    Answers("in the hands of another open transaction", Others, Outcome::Busy),
+    Refuses("forgotten, though its record is there", Forgotten, Fault::NoSuchEvent),
+    Answers("in the hands of our own open claim", OursOpen, Outcome::Busy),
     Answers("done", IsDone, Outcome::Duplicate),
     Answers("somebody works on it", RunningLease, Outcome::Busy),
+};
+
+constexpr Rule kRequeueing[] = {
     Answers("it waits for a claim already", DueAndNeverFailed, Outcome::Backoff),
-    Updates("whatever is not settled", Always, Outcome::Backoff),
+    Updates("requeued", Always, Outcome::Backoff),
 };
 
 constexpr Rule kResolving[] = {
-    Refuses("no record", New, Fault::NoSuchEvent),
-    Answers("another open transaction's", Others, Outcome::Busy),
-    Refuses("forgotten", Forgotten, Fault::NoSuchEvent),
-    Answers("our own claim", OursOpen, Outcome::Busy),
-    Answers("done", IsDone, Outcome::Duplicate),
-    Answers("somebody works on it", RunningLease, Outcome::Busy),
-    Updates("whatever is not settled", Always, Outcome::Duplicate),
+    Updates("resolved", Always, Outcome::Duplicate),
 };
 
 bool Current(const Point &p) { return !p.seen.sealed; }
@@ -205,14 +203,19 @@ void ExpectFirstMatchDecides(IsAbout is_about, const Rule (&rules)[kRules]) {
     for (size_t i = 0; i < kRules; i++) EXPECT_GT(matched[i], 0u) << "nothing is decided by: " << rules[i].name;
 }
 
-bool MaySettle(const Point &p) {
-    for (const Rule &rule : kNotHolding)
+template <size_t kRules>
+bool MatchesNone(const Rule (&rules)[kRules], const Point &p) {
+    for (const Rule &rule : rules)
         if (rule.matches(p)) return false;
-    return Settling(p);
+    return true;
 }
+
+bool MaySettle(const Point &p) { return Settling(p) && MatchesNone(kNotHolding, p); }
 
 bool MaySettleAnOpenClaim(const Point &p) { return MaySettle(p) && OpenClaim(p); }
 bool MaySettleAgain(const Point &p) { return MaySettle(p) && !OpenClaim(p); }
+bool MayRequeue(const Point &p) { return Asks(p, Action::Requeue) && MatchesNone(kNotByHand, p); }
+bool MayResolve(const Point &p) { return Asks(p, Action::Resolve) && MatchesNone(kNotByHand, p); }
 
 TEST(OrderOfJudgement, OfAClaim) { ExpectFirstMatchDecides(Claiming, kClaiming); }
 
@@ -226,13 +229,11 @@ TEST(OrderOfJudgement, OfSettlingAnOpenClaim) { ExpectFirstMatchDecides(MaySettl
 
 TEST(OrderOfJudgement, OfSettlingAgain) { ExpectFirstMatchDecides(MaySettleAgain, kSettlingAgain); }
 
-TEST(OrderOfJudgement, OfRequeueing) {
-    ExpectFirstMatchDecides([](const Point &p) { return Asks(p, Action::Requeue); }, kRequeueing);
-}
+TEST(OrderOfJudgement, OfWhatMayNotBeChangedByHand) { ExpectFirstMatchDecides(ByHand, kNotByHand); }
 
-TEST(OrderOfJudgement, OfResolving) {
-    ExpectFirstMatchDecides([](const Point &p) { return Asks(p, Action::Resolve); }, kResolving);
-}
+TEST(OrderOfJudgement, OfRequeueing) { ExpectFirstMatchDecides(MayRequeue, kRequeueing); }
+
+TEST(OrderOfJudgement, OfResolving) { ExpectFirstMatchDecides(MayResolve, kResolving); }
 
 TEST(OrderOfJudgement, OfMoving) { ExpectFirstMatchDecides(Moving, kMoving); }
 
