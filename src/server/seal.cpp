@@ -52,12 +52,15 @@ void Seal(DedupTable &table, int64_t generation, Pace pace) {
     FilterBuild build;
     bool builds = slot.watched && HasFilter(table) && StartColumn(table.relation, slot.number, generation, &build);
 
+    // A snapshot kept for so long would keep the server from removing dead rows anywhere.
+    PopActiveSnapshot();
     // Rows of transactions that are still open are in it: they were claimed before the generation was sealed.
     SnapshotData dirty;
     InitDirtySnapshot(dirty);
     Census census = TakeCensus(slot, partition, &dirty, {table.relation, Phase::Seal, pace}, [&](const Key &key) {
         if (builds) AddToColumn(build, key);
     });
+    PushActiveSnapshot(GetTransactionSnapshot());
     table_close(partition, NoLock);
 
     RecordCensus(table.relation, generation, census);
