@@ -436,7 +436,7 @@ CREATE FUNCTION idem_requeue(
     batch    text DEFAULT NULL)
 RETURNS idem_claim LANGUAGE C VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'idem_requeue';
 COMMENT ON FUNCTION idem_requeue(regclass, text, text, text) IS
-    'lets a dead or failed event be tried again at once, with no failures counted';
+    'lets an event that is neither done nor being worked on be tried again at once, with no failures counted';
 
 CREATE FUNCTION idem_resolve(
     dedup    regclass,
