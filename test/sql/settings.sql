@@ -3,7 +3,7 @@
 BEGIN;
 SELECT plan(8);
 
-SELECT idem_key('load', 'the library');
+SELECT idem_key('load', 'the library') \g /dev/null
 
 SELECT results_eq(
     $$SELECT name COLLATE "default", vartype, boot_val, unit, min_val, max_val, context FROM pg_settings

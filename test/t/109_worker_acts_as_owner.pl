@@ -32,9 +32,9 @@ $node->safe_psql(
     BEGIN
         RAISE LOG 'spy runs as % in a session of %', current_user, session_user;
         BEGIN
-            SET ROLE NONE;
+            PERFORM pg_catalog.set_config('role', 'none', false);
             RAISE LOG 'spy escaped';
-        EXCEPTION WHEN insufficient_privilege OR feature_not_supported OR invalid_transaction_state THEN
+        EXCEPTION WHEN insufficient_privilege THEN
             RAISE LOG 'spy is locked in';
         END;
         RETURN value;
