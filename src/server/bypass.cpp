@@ -80,10 +80,6 @@ void Remember(const EventCall &call, bool bypassed) {
     latest = claimed;
 }
 
-void OnTransaction(XactEvent event, void *) {
-    if (event == XACT_EVENT_COMMIT || event == XACT_EVENT_ABORT || event == XACT_EVENT_PREPARE) latest = nullptr;
-}
-
 // While a savepoint is open, all younger ids are its own and those of savepoints in it.
 void OnSavepoint(SubXactEvent event, SubTransactionId savepoint, SubTransactionId, void *) {
     if (event != SUBXACT_EVENT_ABORT_SUB) return;
@@ -184,9 +180,8 @@ void ReserveBypassCounts() {
     shmem_startup_hook = AttachMemory;
 }
 
-void WatchBypasses() {
-    RegisterXactCallback(OnTransaction, nullptr);
-    RegisterSubXactCallback(OnSavepoint, nullptr);
-}
+void ForgetBypasses() { latest = nullptr; }
+
+void WatchBypasses() { RegisterSubXactCallback(OnSavepoint, nullptr); }
 
 }  // namespace idem

@@ -47,6 +47,9 @@ EventAnswer SettleBypassed(const EventCall &call);
 // is not preloaded, or if more tables had such claims than are counted.
 std::optional<int64_t> BypassCount(Oid dedup);
 
+// Once a transaction has ended, or is prepared.
+void ForgetBypasses();
+
 // To be called once, while shared_preload_libraries are loaded; and once when the library is loaded.
 void ReserveBypassCounts();
 void WatchBypasses();

@@ -30,12 +30,8 @@ int *InKeyOrder(const EventCall *calls, int count) {
     return order;
 }
 
-// What a second claim on an event is told, in the same call.
-EventAnswer SecondAnswer(const EventAnswer &first) {
-    EventAnswer answer = first;
-    if (first.decision.outcome == Outcome::Acquired || first.decision.outcome == Outcome::Bypassed)
-        answer.decision.outcome = Outcome::Duplicate;
-    return answer;
+bool GivesOut(const EventAnswer &answer) {
+    return answer.decision.outcome == Outcome::Acquired || answer.decision.outcome == Outcome::Bypassed;
 }
 
 // Whether all that the calls need is to look and write; they differ from this one in nothing that matters here.
@@ -51,12 +47,24 @@ struct Batch {
     int count;
     EventAnswer *answers;
     int done;
+    bool given_out;  // an earlier call has acquired the event of the latest
 
     const EventCall &Call(int i) const { return calls[order[i]]; }
 
-    bool IsSecondClaim(int i) const { return i > 0 && Claims(Call(i)) && SameEvent(Call(i), Call(i - 1)); }
-
-    void Answer(const EventAnswer &answer) { answers[order[done++]] = answer; }
+    // A further claim on an event that one of these calls has acquired is a duplicate of that one, where alone it would
+    // be told that it comes too early. Where it is a conflict, it stays one.
+    void Answer(const EventAnswer &answer) {
+        EventAnswer &kept = answers[order[done]];
+        kept = answer;
+        given_out = given_out && SameEvent(Call(done), Call(done - 1));
+        bool too_early = answer.decision.outcome == Outcome::Busy || GivesOut(answer);
+        if (given_out && Claims(Call(done)) && too_early) {
+            kept.decision.outcome = Outcome::Duplicate;
+            kept.decision.retry_after = kForever;
+        }
+        given_out = given_out || GivesOut(answer);
+        done++;
+    }
 
     // As many as fit under the gate at once, until one must wait for something.
     void PerformSome(DedupTable *table, const Policy &policy) {
@@ -64,10 +72,6 @@ struct Batch {
         bool wrote = false;
         int last = Min(count, done + kCallsUnderGate);
         while (done < last && table->current) {
-            if (IsSecondClaim(done)) {
-                Answer(SecondAnswer(answers[order[done - 1]]));
-                continue;
-            }
             Try end = TryCallIn(table, policy, Call(done), true, &current, &wrote);
             if (end.end != Try::Answered) break;
             Answer(end.answer);
@@ -76,9 +80,7 @@ struct Batch {
     }
 
     // One alone, in the way that waits.
-    void PerformNext() {
-        Answer(IsSecondClaim(done) ? SecondAnswer(answers[order[done - 1]]) : PerformStored(Call(done)));
-    }
+    void PerformNext() { Answer(PerformStored(Call(done))); }
 
     void PerformAll() {
         bool together = NeedNothingElse(Call(0));
@@ -104,13 +106,11 @@ struct Batch {
     // All of them: those that were carried out before the store failed are undone.
     void BypassAll(const char *why) {
         int events = 0;
+        given_out = false;
         for (done = 0; done < count;) {
-            if (IsSecondClaim(done)) {
-                Answer(SecondAnswer(answers[order[done - 1]]));
-            } else {
-                events++;
-                Answer(Bypass(Call(done)));
-            }
+            bool first = done == 0 || !SameEvent(Call(done), Call(done - 1));
+            if (first) events++;
+            Answer(first ? Bypass(Call(done)) : answers[order[done - 1]]);
         }
         WarnBypassed(Call(0), events, why);
     }
@@ -121,7 +121,7 @@ static_assert(std::is_trivially_destructible_v<Batch>, "an error jumps over dest
 
 void PerformMany(const EventCall *calls, int count, EventAnswer *answers) {
     if (count == 0) return;
-    Batch batch = {calls, InKeyOrder(calls, count), count, answers, 0};
+    Batch batch = {calls, InKeyOrder(calls, count), count, answers, 0, false};
     if (!MayBypass(calls[0])) {
         batch.PerformAll();
         return;

@@ -25,7 +25,10 @@ text *Describe(const ErrorData *error) {
 Jsonb *Run(Oid action, Jsonb *payload) {
     FmgrInfo function;
     fmgr_info(action, &function);
-    if (function.fn_strict && payload == nullptr) return nullptr;
+    // The server would not call it, and the event would be done without a trace.
+    if (function.fn_strict && payload == nullptr)
+        ereport(ERROR, (errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED), errmsg("payload must not be null"),
+                        errdetail("Function \"%s\" is strict.", get_func_name(action))));
     LOCAL_FCINFO(fcinfo, 1);
     InitFunctionCallInfoData(*fcinfo, &function, 1, InvalidOid, nullptr, nullptr);
     fcinfo->args[0].value = PointerGetDatum(payload);

@@ -1,7 +1,7 @@
 -- Privileges: functions run as their caller, who needs them on the parent only; the registry is written by nobody but
 -- idem.
 BEGIN;
-SELECT plan(80);
+SELECT plan(161);
 
 CREATE ROLE regress_idem_owner;
 CREATE ROLE regress_idem_app;
@@ -34,9 +34,14 @@ CREATE FUNCTION pg_temp.call(function text) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE
     message text;
 BEGIN
-    EXECUTE format('SELECT %s(''app.outbox'', ''send'', ''e'' %s)', function,
+    EXECUTE format('SELECT %s(''app.outbox'', ''send'' %s)', function,
+                   CASE WHEN function IN ('idem_due', 'idem_dead_letters') THEN ''
+                        WHEN function LIKE '%_many' THEN ', ''{e}'''
+                        ELSE ', ''e''' END ||
                    CASE function WHEN 'idem_commit' THEN ', attempt => 1' WHEN 'idem_extend' THEN ', attempt => 1'
-                                 WHEN 'idem_release' THEN ', error => ''no''' ELSE '' END);
+                                 WHEN 'idem_release' THEN ', error => ''no''' WHEN 'idem_resolve' THEN ', note => ''n'''
+                                 WHEN 'idem_once' THEN ', action => ''pg_temp.action(jsonb)'''
+                                 WHEN 'idem_commit_many' THEN ', attempts => ''{1}''' ELSE '' END);
     RAISE EXCEPTION SQLSTATE 'XX999';
 EXCEPTION
     WHEN SQLSTATE 'XX999' THEN RETURN 'allowed';
@@ -45,17 +50,18 @@ EXCEPTION
         GET STACKED DIAGNOSTICS message = MESSAGE_TEXT;
         RETURN replace(message, 'permission denied for table outbox', 'denied');
 END $$;
-CREATE TEMP TABLE expected (granted text, writes text, reads text);
+CREATE FUNCTION pg_temp.action(jsonb) RETURNS jsonb LANGUAGE sql AS 'SELECT $1';
+CREATE TEMP TABLE expected (granted text, writes text, reads text, does_both text);
 INSERT INTO expected VALUES
-    ('',                                      'denied',  'denied'),
-    ('SELECT',                                'denied',  'allowed'),
-    ('INSERT',                                'denied',  'denied'),
-    ('UPDATE',                                'denied',  'denied'),
-    ('SELECT, INSERT, DELETE, TRUNCATE',      'denied',  'allowed'),
-    ('SELECT, UPDATE, DELETE, REFERENCES',    'denied',  'allowed'),
-    ('INSERT, UPDATE',                        'allowed', 'denied'),
-    ('SELECT, INSERT, UPDATE',                'allowed', 'allowed'),
-    ('INSERT (key, handler), UPDATE (state)', 'denied',  'denied');
+    ('',                                      'denied',  'denied',  'denied'),
+    ('SELECT',                                'denied',  'allowed', 'denied'),
+    ('INSERT',                                'denied',  'denied',  'denied'),
+    ('UPDATE',                                'denied',  'denied',  'denied'),
+    ('SELECT, INSERT, DELETE, TRUNCATE',      'denied',  'allowed', 'denied'),
+    ('SELECT, UPDATE, DELETE, REFERENCES',    'denied',  'allowed', 'denied'),
+    ('INSERT, UPDATE',                        'allowed', 'denied',  'denied'),
+    ('SELECT, INSERT, UPDATE',                'allowed', 'allowed', 'allowed'),
+    ('INSERT (key, handler), UPDATE (state)', 'denied',  'denied',  'denied');
 CREATE FUNCTION pg_temp.call_with(granted text, function text) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE
     answer text;
@@ -69,10 +75,14 @@ BEGIN
     RETURN answer;
 END $$;
 
-SELECT is(pg_temp.call_with(granted, function), CASE function WHEN 'idem_lookup' THEN reads ELSE writes END,
+SELECT is(pg_temp.call_with(granted, function),
+    CASE WHEN function IN ('idem_lookup', 'idem_dead_letters') THEN reads WHEN function = 'idem_due' THEN does_both
+         ELSE writes END,
     format('%s with %s', function, coalesce(nullif(granted, ''), 'nothing')))
 FROM expected,
-     unnest(ARRAY['idem_acquire', 'idem_accept', 'idem_commit', 'idem_release', 'idem_extend', 'idem_lookup']) function
+     unnest(ARRAY['idem_acquire', 'idem_accept', 'idem_commit', 'idem_release', 'idem_extend', 'idem_lookup', 'idem_receive',
+                  'idem_once', 'idem_requeue', 'idem_resolve', 'idem_acquire_many', 'idem_commit_many',
+                  'idem_release_many', 'idem_due', 'idem_dead_letters']) function
 ORDER BY granted, function;
 SELECT is(count(*), 1::bigint, 'where it was refused nothing was written') FROM app.outbox;
 

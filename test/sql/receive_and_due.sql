@@ -1,0 +1,202 @@
+-- idem_receive remembers an event before anybody works on it; idem_due gives out what waits to be worked on: received
+-- events, retries that are due, and leases that ran out, those due for longest first.
+CREATE SCHEMA receive_and_due;
+SET search_path = receive_and_due, public;
+SET client_min_messages = warning;
+
+-- Committed rows in three generations, the oldest of which is then emptied, so that what it held has been moved. Times
+-- are set by hand, so that nobody waits for them.
+CREATE PROCEDURE fill(dedup regclass, prefix text) LANGUAGE plpgsql AS $$
+BEGIN
+    PERFORM idem_receive(dedup, 'send', prefix || 'received', payload => '{"n": 1}');
+    PERFORM idem_receive(dedup, 'send', prefix || 'received', 'may', payload => '{"n": 2}');
+    PERFORM idem_acquire(dedup, 'send', prefix || e, payload => '{"n": 3}')
+        FROM unnest(ARRAY['running', 'run out', 'run out at last', 'failed', 'failed, not due', 'dead', 'given back',
+                          'given back for later', 'expired', 'done']) e;
+    PERFORM idem_release(dedup, 'send', prefix || e, error => 'no answer')
+        FROM unnest(ARRAY['failed', 'failed, not due', 'dead', 'expired']) e;
+    PERFORM idem_release(dedup, 'send', prefix || 'given back');
+    PERFORM idem_release(dedup, 'send', prefix || 'given back for later', retry_after => '1 hour');
+    PERFORM idem_commit(dedup, 'send', prefix || 'done', result => '1');
+    EXECUTE format($sql$
+        UPDATE %s SET
+            state = CASE WHEN event_id LIKE '%%dead' THEN 'dead' ELSE state END,
+            failures = CASE WHEN event_id LIKE '%%at last' THEN 9 ELSE failures END,
+            claimable_at = CASE WHEN event_id LIKE '%%dead' THEN 'infinity'
+                                WHEN event_id LIKE '%%not due' THEN now() + interval '1 hour'
+                                WHEN event_id LIKE '%%run out%%' THEN now() ELSE claimable_at END,
+            expires_at = CASE WHEN event_id LIKE '%%expired' THEN now() ELSE expires_at END
+        WHERE event_id LIKE %L$sql$, dedup, prefix || '%');
+END $$;
+SELECT idem_create_table('outbox', mode => 'lease', generations => 4) \g /dev/null
+CALL fill('outbox', 'moved ');
+CALL idem_rotate('outbox');
+CALL fill('outbox', 'sealed ');
+CALL idem_rotate('outbox');
+CALL fill('outbox', '');
+UPDATE outbox SET expires_at = now() WHERE event_id = 'moved done';
+CALL idem_purge('outbox');
+CALL idem_rotate('outbox');
+SELECT oldest_generation AS oldest FROM idem_control WHERE dedup = 'outbox'::regclass \gset
+UPDATE outbox SET claimable_at = now() - interval '1 day' WHERE event_id = 'sealed failed';
+UPDATE outbox SET claimable_at = now() - interval '1 hour' WHERE event_id = 'given back';
+UPDATE outbox SET claimable_at = now() - interval '1 minute' WHERE event_id = 'moved run out';
+CREATE TABLE slots AS SELECT event_id, batch, slot FROM outbox;
+
+DO $$
+BEGIN
+    PERFORM idem_create_table('inbox');
+    PERFORM idem_create_table('mixed', mode => 'lease');
+    PERFORM idem_accept('inbox', 'book', e, result => '1', fingerprint => idem_fingerprint('A'::text))
+        FROM unnest(ARRAY['done', 'expired']) e;
+    UPDATE inbox SET expires_at = now() WHERE event_id = 'expired';
+END $$;
+
+BEGIN;
+SELECT plan(68);
+
+-- Received
+
+SELECT is(ROW(acquired, outcome, attempt, retry_after, result, error)::text, '(t,acquired,,,,)', 'received: it is new')
+FROM idem_receive('inbox', 'book', 'e', payload => '{"cents": 5}', fingerprint => idem_fingerprint('A'::text));
+SELECT is(ROW(state, attempt, failures, payload, claimable_at = first_seen_at, expires_at - claimable_at, owner)::text,
+    '(pending,0,0,"{""cents"": 5}",t,"365 days",)', 'it waits, with its payload')
+FROM inbox WHERE event_id = 'e';
+CREATE TEMP VIEW stored AS SELECT event_id, concat_ws(' ', tableoid, ctid, xmin, xmax) AS version FROM inbox;
+CREATE TEMP TABLE before AS TABLE stored;
+SELECT is(ROW(acquired, outcome, attempt, first_seen_at IS NOT NULL, retry_after, result, error)::text,
+    '(f,duplicate,,t,,,)', 'again: a duplicate')
+FROM idem_receive('inbox', 'book', 'e', payload => '{"cents": 5}', fingerprint => idem_fingerprint('A'::text));
+SELECT is(outcome, 'conflict', 'with another fingerprint: a conflict')
+FROM idem_receive('inbox', 'book', 'e', fingerprint => idem_fingerprint('B'::text));
+SELECT is(ROW(outcome, result)::text, '(duplicate,1)', 'what is done is done') FROM idem_receive('inbox', 'book', 'done');
+SELECT is(outcome, 'conflict', 'and a conflict')
+FROM idem_receive('inbox', 'book', 'done', fingerprint => idem_fingerprint('B'::text));
+SELECT is(outcome, 'stale', 'what is too old is stale')
+FROM idem_receive('inbox', 'book', 'old', occurred_at => '2000-01-01');
+SELECT is(outcome, 'stale', 'what is forgotten too')
+FROM idem_receive('inbox', 'book', 'expired', occurred_at => '2000-01-01');
+SELECT set_eq('TABLE stored', 'TABLE before', 'nothing of it is written');
+SELECT is(outcome, 'duplicate', 'what somebody works on') FROM idem_receive('outbox', 'send', 'running', payload => '9');
+SELECT is(outcome, 'duplicate', 'what has failed') FROM idem_receive('outbox', 'send', 'failed', payload => '9');
+SELECT is(ROW(acquired, outcome, error)::text, '(f,dead,"no answer")', 'what was given up')
+FROM idem_receive('outbox', 'send', 'dead', payload => '9');
+SELECT is(payload, '{"n": 3}', 'keep what they have') FROM outbox WHERE event_id IN ('running', 'failed', 'dead');
+SELECT is(ROW(acquired, outcome, attempt)::text, '(t,acquired,1)', 'what was forgotten is new, its attempts go on')
+FROM idem_receive('inbox', 'book', 'expired', payload => '7');
+SELECT is(ROW(state, attempt, failures, result, payload)::text, '(pending,1,0,,7)', 'and nothing else of it is left')
+FROM inbox WHERE event_id = 'expired';
+
+SELECT is(ROW(acquired, outcome, attempt)::text, '(t,acquired,1)', 'who acquires it has the first attempt')
+FROM idem_acquire('inbox', 'book', 'e');
+SELECT is(outcome, 'backoff', 'which fails') FROM idem_release('inbox', 'book', 'e', error => 'no');
+SELECT is(ROW(state, attempt, failures, payload)::text, '(failed,1,1,"{""cents"": 5}")', 'its payload is still there')
+FROM inbox WHERE event_id = 'e';
+SELECT is(attempt, 2, 'the next attempt') FROM idem_acquire('inbox', 'book', 'e');
+SELECT idem_commit('inbox', 'book', 'e') \g /dev/null
+SELECT is(ROW(state, attempt, payload)::text, '(done,2,)', 'succeeds, and the payload goes') FROM inbox WHERE event_id = 'e';
+SELECT idem_receive('inbox', 'book', 'accepted', payload => '1') \g /dev/null
+SELECT is(ROW(acquired, attempt)::text, '(t,1)', 'what was received may be accepted')
+FROM idem_accept('inbox', 'book', 'accepted', result => '2');
+SELECT is(ROW(state, result, payload)::text, '(done,2,)', 'and is done') FROM inbox WHERE event_id = 'accepted';
+
+-- Due
+
+SELECT is_empty($$SELECT FROM idem_due('inbox', 'send')$$, 'another handler''s are not due for this one');
+SELECT is(ROW(handler, event_id, batch, attempt, failures, payload, error)::text, '(book,expired,,2,0,7,)',
+    'in transaction mode: what waits')
+FROM idem_due('inbox');
+SELECT is_empty($$SELECT FROM idem_due('inbox')$$, 'once');
+SELECT is(outcome, 'busy', 'it is claimed') FROM idem_acquire('inbox', 'book', 'expired');
+SELECT lives_ok($$SELECT idem_commit('inbox', 'book', 'expired')$$, 'to be settled by the transaction');
+SELECT is_empty($$SELECT FROM idem_due('inbox')$$, 'after which it is not due');
+
+SELECT cmp_ok(:oldest, '>', 0, 'the oldest generation has been emptied');
+SELECT cmp_ok(count(DISTINCT slot), '=', 2::bigint, 'there are events in sealed generations') FROM slots;
+CREATE TEMP TABLE expected AS
+SELECT handler, event_id, batch, attempt + 1 AS attempt,
+       failures + CASE WHEN event_id LIKE '%run out' THEN 1 ELSE 0 END AS failures, first_seen_at, payload, error
+FROM outbox
+WHERE event_id LIKE '%received' OR event_id LIKE '%run out' OR event_id LIKE '%failed' OR event_id LIKE '%given back';
+CREATE TEMP TABLE first AS SELECT * FROM idem_due('outbox', max_events => 3);
+SELECT results_eq('SELECT event_id FROM first', ARRAY['sealed failed', 'given back', 'moved run out'],
+    'what has been due for longest comes first, of whatever generation and kind');
+CREATE TEMP TABLE rest AS SELECT * FROM idem_due('outbox', 'send');
+SELECT is(count(*), 12::bigint, 'then the others') FROM rest;
+SELECT bag_eq('TABLE first UNION ALL TABLE rest', 'TABLE expected',
+    'each once, with its attempt, failures, payload and error; and nothing that is not due, dead or forgotten');
+SELECT is_empty($$SELECT FROM idem_due('outbox')$$, 'then there are none');
+SELECT results_eq($$SELECT ROW(event_id, state, attempt, failures, error)::text FROM outbox WHERE event_id LIKE '%at last'
+                    ORDER BY 1$$,
+    ARRAY['("moved run out at last",dead,1,10,"lease ran out")', '("run out at last",dead,1,10,"lease ran out")',
+          '("sealed run out at last",dead,1,10,"lease ran out")'],
+    'a lease whose run-out uses up the attempts is given up, not given out');
+SELECT is(state, 'processing', 'those given out are leases')
+FROM (SELECT DISTINCT state FROM outbox JOIN expected USING (event_id, first_seen_at)) s;
+SELECT is_empty($$SELECT FROM outbox JOIN expected USING (event_id, first_seen_at)
+                  WHERE outbox.slot <> (SELECT current_generation % slots FROM idem_control
+                                        WHERE dedup = 'outbox'::regclass)$$, 'in the current generation');
+SELECT is(count(DISTINCT claimable_at - claimed_at), 1::bigint, 'all for the hot window')
+FROM outbox JOIN expected USING (event_id, first_seen_at) WHERE claimable_at - claimed_at <= '15 minutes';
+SELECT lives_ok($$SELECT idem_commit('outbox', 'send', event_id, batch, attempt => attempt) FROM expected$$,
+    'they are settled by their attempts');
+SELECT is(ROW(count(*), count(*) FILTER (WHERE payload IS NULL))::text, '(15,15)', 'and done, without payload')
+FROM outbox o WHERE state = 'done' AND (event_id, first_seen_at) IN (SELECT event_id, first_seen_at FROM expected);
+
+-- A part of them
+
+SELECT idem_receive('mixed', handler, format('%s %s', handler, i), payload => to_jsonb(i))
+FROM generate_series(1, 50) i, unnest(ARRAY['a', 'b']) handler \g /dev/null
+SELECT is(array_agg(DISTINCT handler), ARRAY['b'], 'of one handler') FROM idem_due('mixed', 'b', 10);
+SELECT is(count(*), 90::bigint, 'the others wait') FROM mixed WHERE state = 'pending';
+SELECT results_eq($$SELECT handler || payload FROM idem_due('mixed', 'b', 2)$$, ARRAY['b11', 'b12'],
+    'so many, in the order of their coming');
+SELECT is(count(*), 88::bigint, 'without a number, a hundred at most, and no error if there are fewer')
+FROM idem_due('mixed');
+SELECT idem_receive('mixed', 'c', i::text) FROM generate_series(1, 101) i \g /dev/null
+SELECT is(count(*), 100::bigint, 'a hundred') FROM idem_due('mixed');
+SELECT is(count(*), 1::bigint, 'and the one that is left') FROM idem_due('mixed', max_events => 100000);
+
+-- What dies on the way leaves room for others
+
+SELECT idem_set_policy('mixed', 'd', max_attempts => 1) \g /dev/null
+SELECT idem_acquire('outbox', 'd', 'n') \g /dev/null
+SELECT is_empty($$SELECT FROM idem_due('outbox', 'd')$$, 'what this transaction works on is not due');
+SELECT idem_release('outbox', 'd', 'n') \g /dev/null
+SELECT is(ROW(event_id, attempt)::text, '(n,2)', 'what it has given back is') FROM idem_due('outbox', 'd');
+
+-- Whose policy lets a lease be a claim of the transaction
+
+SELECT idem_set_policy('mixed', 'e', mode => 'transaction') \g /dev/null
+SELECT idem_receive('mixed', handler, 'x') FROM unnest(ARRAY['e', 'f']) handler \g /dev/null
+SELECT set_eq($$SELECT handler FROM idem_due('mixed')$$, ARRAY['e', 'f'], 'handlers of both modes in one call');
+SELECT results_eq($$SELECT ROW(handler, state)::text FROM mixed WHERE event_id = 'x' ORDER BY 1$$,
+    ARRAY['(e,done)', '(f,processing)'], 'each in its own mode');
+SELECT throws_ok($$SELECT idem_commit('mixed', 'e', 'x', attempt => 2)$$, 'ID002', NULL, 'a wrong attempt');
+SELECT lives_ok($$SELECT idem_commit('mixed', 'e', 'x', attempt => 1)$$, 'the right one');
+
+-- Refused
+
+SELECT throws_ok('SELECT ' || call, code, message, call)
+FROM (VALUES
+    ($$idem_due(NULL)$$, '22004', 'dedup must not be null'),
+    ($$idem_due('mixed', max_events => NULL)$$, '22004', 'max_events must not be null'),
+    ($$idem_due('mixed', max_events => 0)$$, '22023', 'max_events must be 1 to 100000, not 0'),
+    ($$idem_due('mixed', max_events => -1)$$, '22023', 'max_events must be 1 to 100000, not -1'),
+    ($$idem_due('mixed', max_events => 100001)$$, '22023', 'max_events must be 1 to 100000, not 100001'),
+    ($$idem_due('mixed', '')$$, '22023', 'handler must not be empty'),
+    ($$idem_due('mixed', repeat('x', 256))$$, '22023', 'handler is too long'),
+    ($$idem_due('pg_class')$$, '42809', '"pg_class" is not a dedup table'),
+    ($$idem_receive('mixed', 'a', NULL)$$, '22004', 'event_id must not be null'),
+    ($$idem_receive('mixed', NULL, 'a')$$, '22004', 'handler must not be null'),
+    ($$idem_receive('mixed', 'a', 'a', fingerprint => 'x')$$, '22023', 'fingerprint is not one of idem''s'),
+    ($$idem_receive('pg_class', 'a', 'a')$$, '42809', '"pg_class" is not a dedup table')
+) r (call, code, message);
+SET TRANSACTION READ ONLY;
+SELECT throws_ok($$SELECT idem_due('mixed')$$, '25006', NULL, 'not in a read-only transaction');
+SELECT throws_ok($$SELECT idem_receive('mixed', 'a', 'new')$$, '25006', NULL, 'neither');
+
+SELECT * FROM finish();
+ROLLBACK;
+SET client_min_messages = warning;
+DROP SCHEMA receive_and_due CASCADE;
