@@ -34,23 +34,24 @@ bool IsTouch(const Trigger &trigger) {
            TRIGGER_FOR_BEFORE(trigger.tgtype);
 }
 
-// Whether every write by others to the partition is told, also by replication.
-bool IsWatched(Relation partition) {
-    const TriggerDesc *triggers = partition->trigdesc;
-    for (int i = 0; triggers != nullptr && i < triggers->numtriggers; i++) {
-        const Trigger &trigger = triggers->triggers[i];
-        if (IsTouch(trigger) && trigger.tgenabled == TRIGGER_FIRES_ALWAYS && TRIGGER_FOR_INSERT(trigger.tgtype) &&
-            TRIGGER_FOR_UPDATE(trigger.tgtype) && trigger.tgnattr == 0 && trigger.tgqual == nullptr)
-            return true;
-    }
+template <class F>
+bool HasTrigger(Relation relation, F fits) {
+    const TriggerDesc *triggers = relation->trigdesc;
+    for (int i = 0; triggers != nullptr && i < triggers->numtriggers; i++)
+        if (fits(triggers->triggers[i])) return true;
     return false;
 }
 
+// Whether every write by others to the partition is told, also by replication.
+bool IsWatched(Relation partition) {
+    return HasTrigger(partition, [](const Trigger &trigger) {
+        return IsTouch(trigger) && trigger.tgenabled == TRIGGER_FIRES_ALWAYS && TRIGGER_FOR_INSERT(trigger.tgtype) &&
+               TRIGGER_FOR_UPDATE(trigger.tgtype) && trigger.tgnattr == 0 && trigger.tgqual == nullptr;
+    });
+}
+
 bool HasOtherTriggers(Relation relation) {
-    const TriggerDesc *triggers = relation->trigdesc;
-    for (int i = 0; triggers != nullptr && i < triggers->numtriggers; i++)
-        if (!IsTouch(triggers->triggers[i])) return true;
-    return false;
+    return HasTrigger(relation, [](const Trigger &trigger) { return !IsTouch(trigger); });
 }
 
 // What idem's writes would pass by without a word must not be there.
@@ -166,6 +167,7 @@ void LoadSlots(DedupTable *table, Relation relation) {
         slot.columns = MapColumns(slot.desc, RelationGetRelationName(partition));
         MemoryContextSwitchTo(caller);
         slot.watched = IsWatched(partition);
+        slot.has_touch = HasTrigger(partition, IsTouch);
         slot.constrained = CheckConstraints(table->name, partition, slot.columns);
         CheckIndexes(table->name, partition, slot.columns.numbers[static_cast<int>(Column::Key)]);
     });
