@@ -437,7 +437,7 @@ CREATE FUNCTION idem_requeue(
     batch    text DEFAULT NULL)
 RETURNS idem_claim LANGUAGE C VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'idem_requeue';
 COMMENT ON FUNCTION idem_requeue(regclass, text, text, text) IS
-    'lets a dead or failed event be tried again at once, with no failures counted';
+    'lets an event that is neither done nor being worked on be tried again at once, with no failures counted';
 
 CREATE FUNCTION idem_resolve(
     dedup    regclass,
@@ -595,7 +595,7 @@ FROM idem_generation g
      JOIN idem_control c USING (dedup)
      JOIN LATERAL (
          SELECT k.oid::regclass AS partition,
-                "substring"(pg_catalog.pg_get_expr(k.relpartbound, k.oid), '[0-9]+')::smallint AS slot
+                pg_catalog."substring"(pg_catalog.pg_get_expr(k.relpartbound, 0), '[0-9]+')::smallint AS slot
          FROM pg_catalog.pg_inherits i JOIN pg_catalog.pg_class k ON k.oid OPERATOR(pg_catalog.=) i.inhrelid
          WHERE i.inhparent OPERATOR(pg_catalog.=) g.dedup
          ) p ON p.slot OPERATOR(pg_catalog.=)
@@ -619,35 +619,57 @@ COMMENT ON COLUMN idem_generations.bytes IS 'size on disk, indexes included';
 CREATE VIEW idem_purge_status AS
 SELECT r.dedup, w.finished_at AS last_pass, w.finished_at OPERATOR(pg_catalog.-) w.started_at AS took,
        s.last_change, s.turned, s.retired, s.events_freed, s.bytes_freed, s.events_moved, s.events_given_up,
-       o.generation AS oldest_generation, o.droppable_at, o.in_the_way, s.full_since, s.last_error, s.last_error_at,
+       o.generation AS oldest_generation, o.droppable_at, l.in_the_way, s.full_since, s.last_error, s.last_error_at,
        n.phase, n.blocks_done, n.blocks_total
 FROM idem_registry r
+     JOIN pg_catalog.pg_class t ON t.oid OPERATOR(pg_catalog.=) r.dedup
+     JOIN idem_control c USING (dedup)
      LEFT JOIN idem_purge_state s USING (dedup)
      LEFT JOIN idem_worker_passes() w ON true
      LEFT JOIN idem_worker_progress() n USING (dedup)
      LEFT JOIN LATERAL (
-         SELECT g.generation, g.droppable_at,
-                (SELECT pg_catalog.string_agg(
-                            pg_catalog.format('%s of %s', l.mode,
-                                COALESCE(pg_catalog.format('prepared transaction "%s"', x.gid),
-                                         pg_catalog.format('process %s', l.pid))), '; ')
-                 FROM pg_catalog.pg_locks l
-                      LEFT JOIN pg_catalog.pg_prepared_xacts x
-                          ON l.virtualtransaction OPERATOR(pg_catalog.=) pg_catalog.format('-1/%s', x.transaction)
-                 WHERE l.locktype OPERATOR(pg_catalog.=) 'relation' AND l.granted
-                   AND l.relation OPERATOR(pg_catalog.=) g.partition
-                   AND l.database OPERATOR(pg_catalog.=)
-                       (SELECT d.oid FROM pg_catalog.pg_database d
-                        WHERE d.datname OPERATOR(pg_catalog.=) pg_catalog.current_database())
-                   AND g.droppable_at OPERATOR(pg_catalog.<=) pg_catalog.clock_timestamp()
-                   AND l.mode OPERATOR(pg_catalog.<>) ALL (ARRAY['AccessShareLock', 'RowShareLock', 'ShareLock']))
-                AS in_the_way
-         FROM idem_generations g
-         WHERE g.dedup OPERATOR(pg_catalog.=) r.dedup
-           AND g.generation OPERATOR(pg_catalog.<) (SELECT c.current_generation FROM idem_control c
-                                                    WHERE c.dedup OPERATOR(pg_catalog.=) r.dedup)
-         ORDER BY g.generation LIMIT 1
-         ) o ON true;
+         SELECT g.generation,
+                CASE WHEN g.scanned_at IS NOT NULL THEN COALESCE(g.newest_expiry, g.scanned_at) END AS droppable_at
+         FROM idem_generation g
+         WHERE g.dedup OPERATOR(pg_catalog.=) r.dedup AND g.generation OPERATOR(pg_catalog.=) c.oldest_generation
+           AND c.oldest_generation OPERATOR(pg_catalog.<) c.current_generation
+         ) o ON true
+     -- Nothing here may lock a partition, or nobody could see who has.
+     LEFT JOIN LATERAL (
+         SELECT pg_catalog.string_agg(DISTINCT
+                    CASE WHEN l.pid IS NOT NULL THEN pg_catalog.format('%s of process %s', l.mode, l.pid)
+                         ELSE pg_catalog.format('%s of prepared transaction "%s"', l.mode, x.gid) END,
+                    '; ') AS in_the_way
+         FROM pg_catalog.pg_locks l
+              -- A prepared transaction has no process, and locks its own number.
+              LEFT JOIN (pg_catalog.pg_locks n
+                         JOIN pg_catalog.pg_prepared_xacts x ON x.transaction OPERATOR(pg_catalog.=) n.transactionid)
+                  ON l.pid IS NULL AND n.pid IS NULL
+                     AND n.virtualtransaction OPERATOR(pg_catalog.=) l.virtualtransaction
+              LEFT JOIN pg_catalog.pg_inherits i
+                  ON i.inhrelid OPERATOR(pg_catalog.=) l.relation AND i.inhparent OPERATOR(pg_catalog.=) r.dedup
+              LEFT JOIN pg_catalog.pg_class k ON k.oid OPERATOR(pg_catalog.=) i.inhrelid
+              CROSS JOIN LATERAL (
+                  SELECT pg_catalog."substring"(pg_catalog.pg_get_expr(k.relpartbound, 0), '[0-9]+')::bigint AS slot) p
+         WHERE l.locktype OPERATOR(pg_catalog.=) 'relation' AND l.granted
+           AND l.database OPERATOR(pg_catalog.=)
+               (SELECT d.oid FROM pg_catalog.pg_database d
+                WHERE d.datname OPERATOR(pg_catalog.=) pg_catalog.current_database())
+           AND (
+               -- A pass goes by a table that is locked,
+               l.relation OPERATOR(pg_catalog.=) r.dedup
+               AND l.mode OPERATOR(pg_catalog.<>) ALL (ARRAY['AccessShareLock', 'RowShareLock', 'RowExclusiveLock'])
+               -- doesn't retire a generation to which somebody may be writing,
+               OR pg_catalog.mod(o.generation OPERATOR(pg_catalog.-) p.slot, c.slots) OPERATOR(pg_catalog.=) 0
+               AND o.droppable_at OPERATOR(pg_catalog.<=) pg_catalog.clock_timestamp()
+               AND l.mode OPERATOR(pg_catalog.<>) ALL (ARRAY['AccessShareLock', 'RowShareLock', 'ShareLock'])
+               -- and doesn't go on to a slot that somebody reads and that is not empty.
+               OR pg_catalog.mod(c.current_generation OPERATOR(pg_catalog.+) 1 OPERATOR(pg_catalog.-) p.slot, c.slots)
+                   OPERATOR(pg_catalog.=) 0
+               AND (c.current_generation OPERATOR(pg_catalog.-) c.oldest_generation)
+                   OPERATOR(pg_catalog.<) (c.slots OPERATOR(pg_catalog.-) 1)
+               AND s.full_since IS NOT NULL)
+         ) l ON true;
 COMMENT ON VIEW idem_purge_status IS 'what purging has done to each dedup table, and what keeps it from going on';
 COMMENT ON COLUMN idem_purge_status.dedup IS 'the dedup table';
 COMMENT ON COLUMN idem_purge_status.turned IS 'how many generations were opened';
@@ -665,7 +687,7 @@ COMMENT ON COLUMN idem_purge_status.took IS 'how long that pass took';
 COMMENT ON COLUMN idem_purge_status.last_change IS 'when something was last done to this table, or failed';
 COMMENT ON COLUMN idem_purge_status.oldest_generation IS 'the next one to be emptied; null = there is only the current one';
 COMMENT ON COLUMN idem_purge_status.droppable_at IS 'when its last settled event expires';
-COMMENT ON COLUMN idem_purge_status.in_the_way IS 'it has expired, and these locks keep it from being emptied';
+COMMENT ON COLUMN idem_purge_status.in_the_way IS 'these locks keep the table from being purged, the expired generation from being emptied, or the ring from turning';
 COMMENT ON COLUMN idem_purge_status.full_since IS 'since when the ring has no slot to go on to, so that the current generation grows; null = it has';
 COMMENT ON COLUMN idem_purge_status.phase IS 'what the worker is at in this table right now; null = nothing';
 

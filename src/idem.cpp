@@ -12,6 +12,29 @@
 #include "server/touch.hpp"
 #include "server/worker_status.hpp"
 
+namespace {
+
+void OnTransaction(XactEvent event, void *) {
+    switch (event) {
+        case XACT_EVENT_PRE_COMMIT:
+        case XACT_EVENT_PRE_PREPARE:
+            idem::RefuseUnsettledClaims();
+            idem::TellTouchesAgain();
+            break;
+        case XACT_EVENT_COMMIT:
+        case XACT_EVENT_ABORT:
+        case XACT_EVENT_PREPARE:
+            idem::ForgetClaims();
+            idem::ForgetTouches();
+            idem::ForgetBypasses();
+            break;
+        default:
+            break;
+    }
+}
+
+}  // namespace
+
 extern "C" {
 #ifdef PG_MODULE_MAGIC_EXT
 PG_MODULE_MAGIC_EXT(.name = "idem", .version = IDEM_VERSION);
@@ -26,9 +49,9 @@ void _PG_init(void) {
     idem::DefineSettings();
     idem::WatchExtension();
     idem::WatchDedupTables();
-    idem::WatchTransactions();
-    idem::WatchTouches();
+    idem::WatchSavepoints();
     idem::WatchBypasses();
+    RegisterXactCallback(OnTransaction, nullptr);
     // pg_upgrade moves the tables' files about, so nobody may write meanwhile.
     if (process_shared_preload_libraries_in_progress && !IsBinaryUpgrade) {
         idem::ReserveBypassCounts();

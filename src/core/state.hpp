@@ -65,7 +65,7 @@ enum class Action : uint8_t {
     Extend,    // heartbeat
     Move,      // keep it beyond the end of its generation, as it is
     Receive,   // remember it, to be worked on later
-    Requeue,   // let an event that was given up be tried again
+    Requeue,   // let an event that failed or was given up be tried again at once, as if it never had
     Resolve,   // settle by hand
 };
 

@@ -109,10 +109,16 @@ struct Attempt {
     // The slots of sealed generations that may hold the event.
     uint64_t Candidates() const {
         uint64_t sealed = 0;
-        for (int64_t g = table.FirstGeneration(); g < table.current_generation; g++)
-            sealed |= uint64_t{1} << table.SlotOf(g).number;
-        if (sealed == 0 || table.strays) return sealed;
-        return sealed & SlotsThatMayHold(table.filter, table.relation, table.oldest_generation, call.event.key);
+        uint64_t unwatched = 0;
+        for (int64_t g = table.FirstGeneration(); g < table.current_generation; g++) {
+            const Slot &slot = table.SlotOf(g);
+            uint64_t bit = uint64_t{1} << slot.number;
+            sealed |= bit;
+            if (!slot.watched) unwatched |= bit;
+        }
+        if (sealed == unwatched || table.strays) return sealed;
+        uint64_t may_hold = SlotsThatMayHold(table.filter, table.relation, table.oldest_generation, call.event.key);
+        return sealed & (may_hold | unwatched);
     }
 
     // Finds the event where it lives, or else where it expired. Each look-up of a claim may come in any order, as its

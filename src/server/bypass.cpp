@@ -1,6 +1,7 @@
 #include "server/bypass.hpp"
 
 #include "server/dedup_table.hpp"
+#include "server/judging.hpp"
 
 namespace idem {
 namespace {
@@ -23,14 +24,17 @@ Counts *counts = nullptr;
 shmem_request_hook_type earlier_request_hook = nullptr;
 shmem_startup_hook_type earlier_startup_hook = nullptr;
 
-struct Bypassed {
+// What became of a claim of this transaction. The newest on an event counts.
+struct Claimed {
     Oid dedup;
     Key key;
-    Bypassed *next;
+    SubTransactionId in;
+    bool bypassed;  // false: the store has taken it after all
+    Claimed *earlier;
 };
 
-// Claims of this transaction, in TopTransactionContext; nullptr between transactions.
-Bypassed *bypassed = nullptr;
+// In TopTransactionContext; nullptr between transactions, and as long as none was bypassed.
+Claimed *latest = nullptr;
 
 void RequestMemory() {
     if (earlier_request_hook != nullptr) earlier_request_hook();
@@ -70,96 +74,93 @@ void CountOne(Oid dedup) {
     LWLockRelease(counts->lock);
 }
 
-void Remember(const EventCall &call) {
-    auto *claim = static_cast<Bypassed *>(MemoryContextAlloc(TopTransactionContext, sizeof(Bypassed)));
-    *claim = {call.dedup, call.event.key, bypassed};
-    bypassed = claim;
+void Remember(const EventCall &call, bool bypassed) {
+    auto *claimed = static_cast<Claimed *>(MemoryContextAlloc(TopTransactionContext, sizeof(Claimed)));
+    *claimed = {call.dedup, call.event.key, GetCurrentSubTransactionId(), bypassed, latest};
+    latest = claimed;
 }
 
-bool IsUnavailable(int sqlstate) {
-    switch (sqlstate) {
+// While a savepoint is open, all younger ids are its own and those of savepoints in it.
+void OnSavepoint(SubXactEvent event, SubTransactionId savepoint, SubTransactionId, void *) {
+    if (event != SUBXACT_EVENT_ABORT_SUB) return;
+    while (latest != nullptr && latest->in >= savepoint) latest = latest->earlier;
+}
+
+// The server reports a file that may not be opened, or not be written any more, as if the user lacked a privilege.
+bool IsFileError(const ErrorData &error) {
+    return error.saved_errno == EACCES || error.saved_errno == EPERM || error.saved_errno == EROFS;
+}
+
+}  // namespace
+
+bool MayBypass(const EventCall &call) {
+    if (!Claims(call)) return false;
+    std::string_view handler = ViewOf(call.event.handler);
+    // The table may be what is not available; its policy is elsewhere.
+    const DedupTable *table = LoadedDedupTable(call.dedup);
+    std::optional<Policy> policy = table != nullptr ? table->PolicyOf(handler) : ReadPolicyOf(call.dedup, handler);
+    if (!policy || !policy->allows_unavailable) return false;
+    CheckWindows(*policy, call);
+    return true;
+}
+
+bool IsUnavailable(const ErrorData &error) {
+    switch (error.sqlerrcode) {
         case ERRCODE_READ_ONLY_SQL_TRANSACTION:
         case ERRCODE_LOCK_NOT_AVAILABLE:
         case ERRCODE_WRONG_OBJECT_TYPE:                 // registered, but not in order
         case ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE:  // without replica identity
         case ERRCODE_DATA_CORRUPTED:
         case ERRCODE_INDEX_CORRUPTED:
-        case ERRCODE_INTERNAL_ERROR:
+        case ERRCODE_INTERNAL_ERROR:  // what can't happen in an intact store, and system errors without a code
             return true;
+        case ERRCODE_INSUFFICIENT_PRIVILEGE:
+            return IsFileError(error);
     }
-    int category = ERRCODE_TO_CATEGORY(sqlstate);
+    int category = ERRCODE_TO_CATEGORY(error.sqlerrcode);
     return category == ERRCODE_INSUFFICIENT_RESOURCES || category == ERRCODE_SYSTEM_ERROR;
 }
 
-EventAnswer Bypass(const EventCall &call, const char *why) {
+EventAnswer Bypass(const EventCall &call) {
     CountOne(call.dedup);
-    Remember(call);
-    ereport(WARNING, (errcode(ERRCODE_WARNING),
-                      errmsg("event \"%s\" of handler \"%s\" is not protected against duplicates",
-                             text_to_cstring(call.event.event_id), text_to_cstring(call.event.handler)),
-                      errdetail("The store is not available: %s.", why)));
-    return BypassedAnswer();
-}
-
-void OnTransaction(XactEvent event, void *) {
-    if (event == XACT_EVENT_COMMIT || event == XACT_EVENT_ABORT || event == XACT_EVENT_PREPARE) bypassed = nullptr;
-}
-
-}  // namespace
-
-bool MayBypass(const EventCall &call) {
-    if (call.action != Action::Acquire && call.action != Action::Accept) return false;
-    std::string_view handler = ViewOf(call.event.handler);
-    if (const DedupTable *table = LoadedDedupTable(call.dedup)) return table->PolicyOf(handler).allows_unavailable;
-    // The table may be what is not available; its policy is elsewhere.
-    std::optional<Policy> policy = ReadPolicyOf(call.dedup, handler);
-    return policy && policy->allows_unavailable;
-}
-
-EventAnswer PerformOrBypass(const EventCall &call, EventAnswer (*perform)(const EventCall &)) {
-    if (XactReadOnly || RecoveryInProgress()) return Bypass(call, "the transaction is read-only");
-
-    MemoryContext context = CurrentMemoryContext;
-    ResourceOwner owner = CurrentResourceOwner;
-    EventAnswer answer = {};
-    ErrorData *volatile error = nullptr;
-    BeginInternalSubTransaction(nullptr);
-    MemoryContextSwitchTo(context);
-    PG_TRY();
-    {
-        answer = perform(call);
-        ReleaseCurrentSubTransaction();
-    }
-    PG_CATCH();
-    {
-        MemoryContextSwitchTo(context);
-        error = CopyErrorData();
-        FlushErrorState();
-        // Also before it goes up: who catches it there rolls back the subtransaction that is current, as its own.
-        RollbackAndReleaseCurrentSubTransaction();
-        MemoryContextSwitchTo(context);
-        CurrentResourceOwner = owner;
-        if (!IsUnavailable(error->sqlerrcode)) ReThrowError(error);
-    }
-    PG_END_TRY();
-    MemoryContextSwitchTo(context);
-    CurrentResourceOwner = owner;
-    return error == nullptr ? answer : Bypass(call, error->message);
-}
-
-bool IsBypassed(Oid dedup, const Key &key) {
-    for (const Bypassed *claim = bypassed; claim != nullptr; claim = claim->next)
-        if (claim->dedup == dedup && memcmp(&claim->key, &key, sizeof(Key)) == 0) return true;
-    return false;
-}
-
-bool HasBypassed() { return bypassed != nullptr; }
-
-EventAnswer BypassedAnswer() {
+    Remember(call, true);
     EventAnswer answer = {};
     answer.decision.outcome = Outcome::Bypassed;
     answer.decision.retry_after = kForever;
     answer.ours = true;
+    return answer;
+}
+
+void WarnBypassed(const EventCall &first, int events, const char *why) {
+    char *event = text_to_cstring(first.event.event_id);
+    char *handler = text_to_cstring(first.event.handler);
+    ereport(WARNING,
+            (errcode(ERRCODE_WARNING),
+             events == 1 ? errmsg("event \"%s\" of handler \"%s\" is not protected against duplicates", event, handler)
+                         : errmsg("%d events of handler \"%s\" are not protected against duplicates", events, handler),
+             errdetail("The store is not available: %s.", why)));
+}
+
+void ForgetBypass(const EventCall &call, const EventAnswer &answer) {
+    if (answer.decision.outcome == Outcome::Acquired && IsBypassed(call)) Remember(call, false);
+}
+
+bool IsBypassed(const EventCall &call) {
+    for (const Claimed *claimed = latest; claimed != nullptr; claimed = claimed->earlier)
+        if (claimed->dedup == call.dedup && memcmp(&claimed->key, &call.event.key, sizeof(Key)) == 0)
+            return claimed->bypassed;
+    return false;
+}
+
+bool HasBypassed() { return latest != nullptr; }
+
+EventAnswer SettleBypassed(const EventCall &call) {
+    EventAnswer answer = {};
+    answer.ours = true;
+    answer.error = call.error;
+    bool released = call.action == Action::Fail || call.action == Action::GiveBack;
+    answer.decision.outcome = released ? Outcome::Backoff : Outcome::Bypassed;
+    answer.decision.retry_after = released ? call.retry_after.value_or(0) : kForever;
     return answer;
 }
 
@@ -179,6 +180,8 @@ void ReserveBypassCounts() {
     shmem_startup_hook = AttachMemory;
 }
 
-void WatchBypasses() { RegisterXactCallback(OnTransaction, nullptr); }
+void ForgetBypasses() { latest = nullptr; }
+
+void WatchBypasses() { RegisterSubXactCallback(OnSavepoint, nullptr); }
 
 }  // namespace idem

@@ -6,28 +6,49 @@
 #pragma once
 
 #include "server/event_call.hpp"
+#include "server/subtransaction.hpp"
 
 namespace idem {
 
-// Whether the policy of the call's handler lets it go on unprotected; claims only.
+// Whether the policy of the call's handler lets it go on unprotected; claims only. If so, raises 22023 for windows
+// longer than the policy's, as there may be no store to do so.
 bool MayBypass(const EventCall &call);
 
-// Carries out the call by perform(), in a subtransaction; answers `bypassed` with a WARNING if the store is not
-// available. Remembers that for the transaction, so that settling the claim is no error.
-EventAnswer PerformOrBypass(const EventCall &call, EventAnswer (*perform)(const EventCall &));
+// Whether an error says that the store is not available.
+bool IsUnavailable(const ErrorData &error);
 
-// Whether this transaction's claim on the event was bypassed.
-bool IsBypassed(Oid dedup, const Key &key);
+// Calls perform() in a subtransaction. Returns nullptr, or, with nothing done, why the store is not available.
+template <class F>
+const char *WhyUnavailable(F perform) {
+    if (RecoveryInProgress()) return "the server is a standby";
+    if (XactReadOnly) return "the transaction is read-only";
+    errno = 0;  // IsUnavailable() looks at what became of it
+    const ErrorData *error = InSubtransaction(IsUnavailable, perform);
+    return error == nullptr ? nullptr : error->message;
+}
 
-// Whether this transaction has any such claim.
+// Answers a claim `bypassed` and counts it; the transaction remembers it, so that settling it is no error.
+EventAnswer Bypass(const EventCall &call);
+
+// Tells the client, and the server's log, of so many events of a handler that were bypassed; the first is named.
+void WarnBypassed(const EventCall &first, int events, const char *why);
+
+// The store has answered a claim. If that is acquired, an earlier one that was bypassed doesn't matter any more.
+void ForgetBypass(const EventCall &call, const EventAnswer &answer);
+
+// Whether this transaction's claim on the event was bypassed; whether any was.
+bool IsBypassed(const EventCall &call);
 bool HasBypassed();
 
-// What settling it answers.
-EventAnswer BypassedAnswer();
+// What settling or extending it answers.
+EventAnswer SettleBypassed(const EventCall &call);
 
 // How often claims on a dedup table were bypassed since the server started, rolled back or not; nothing if the library
 // is not preloaded, or if more tables had such claims than are counted.
 std::optional<int64_t> BypassCount(Oid dedup);
+
+// Once a transaction has ended, or is prepared.
+void ForgetBypasses();
 
 // To be called once, while shared_preload_libraries are loaded; and once when the library is loaded.
 void ReserveBypassCounts();

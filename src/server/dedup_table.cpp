@@ -171,6 +171,16 @@ void LoadSlots(DedupTable *table, Relation relation) {
     });
 }
 
+int FilterOf(const DedupTable &table) {
+    Oid partitions[kMostSlots];
+    for (int i = 0; i < table.slot_count; i++) {
+        partitions[i] = table.slots[i].relation;
+        // Who gives it its trigger back by hand may not know what was written without.
+        if (!table.slots[i].watched) TouchFilter(partitions[i]);
+    }
+    return FindFilter(table.relation, partitions, table.slot_count);
+}
+
 // Whoever fills an empty slot tells by idem_touch, so this need not be asked again before the table is out of date.
 bool HasStrays(DedupTable &table) {
     int64_t first = table.current_generation - table.slot_count + 1;
@@ -224,7 +234,7 @@ DedupTable *Load(Oid relation_id) {
     LoadHandlerPolicies(table);
     table->oldest_generation = position.oldest;
     table->current_generation = position.current;
-    table->filter = FindFilter(relation_id);
+    table->filter = FilterOf(*table);
     table->strays = HasStrays(*table);
     return table;
 }

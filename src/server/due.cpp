@@ -41,7 +41,7 @@ Outcome Claim(Oid dedup, HeapTuple found, TupleDesc desc, ReturnSetInfo *result)
     call.action = Action::Acquire;
     call.event = MakeIdentity(DatumGetTextPP(columns[kHandler]), DatumGetTextPP(columns[kEventId]),
                               nulls[kBatch] ? nullptr : DatumGetTextPP(columns[kBatch]));
-    EventAnswer answer = Perform(call);
+    EventAnswer answer = PerformStored(call);  // there is nothing to be done without the store
     if (answer.decision.outcome != Outcome::Acquired) return answer.decision.outcome;
 
     const Record &record = answer.decision.record;

@@ -9,15 +9,6 @@
 namespace idem {
 namespace {
 
-void CheckWindows(const DedupTable &table, const Policy &policy, const EventCall &call) {
-    bool hot = call.hot_window > policy.windows.hot;
-    if (!hot && call.cold_window <= policy.windows.cold) return;
-    ereport(ERROR,
-            (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-             errmsg("%s is longer than that of dedup table \"%s\"", hot ? "hot_window" : "cold_window", table.name),
-             errdetail("A call may shorten the window of the policy, not lengthen it.")));
-}
-
 // A claim in transaction mode that settles without a write needs no storage at all.
 std::optional<EventAnswer> SettleByWord(const DedupTable &table, const Policy &policy, const EventCall &call) {
     if (!Settles(call) && call.action != Action::Extend) return std::nullopt;
@@ -76,7 +67,7 @@ EventAnswer PerformOnce(const EventCall &call) {
         CHECK_FOR_INTERRUPTS();
         DedupTable *table = OpenDedupTable(call.dedup);
         Policy policy = table->PolicyOf(ViewOf(call.event.handler));
-        CheckWindows(*table, policy, call);
+        CheckWindows(policy, call);
         if (std::optional<EventAnswer> answer = SettleByWord(*table, policy, call)) return *answer;
 
         Try end = {};
@@ -121,11 +112,20 @@ const char *FunctionOf(Action action) {
 
 }  // namespace
 
+void CheckWindows(const Policy &policy, const EventCall &call) {
+    bool hot = call.hot_window > policy.windows.hot;
+    if (!hot && call.cold_window <= policy.windows.cold) return;
+    ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+                    errmsg("%s is longer than that of dedup table \"%s\"", hot ? "hot_window" : "cold_window",
+                           get_rel_name(call.dedup)),
+                    errdetail("A call may shorten the window of the policy, not lengthen it.")));
+}
+
 void RequireWritable(Action action) { PreventCommandIfReadOnly(FunctionOf(action)); }
 
-namespace {
-
-EventAnswer PerformWaiting(const EventCall &call) {
+EventAnswer PerformStored(const EventCall &call) {
+    bool settles = Settles(call) || call.action == Action::Extend;
+    if (settles && IsBypassed(call)) return SettleBypassed(call);
     RequireWritable(call.action);
     Pauses pauses(call.wait);
     for (;;) {
@@ -134,12 +134,16 @@ EventAnswer PerformWaiting(const EventCall &call) {
     }
 }
 
-}  // namespace
-
 EventAnswer Perform(const EventCall &call) {
-    bool settles = Settles(call) || call.action == Action::Extend;
-    if (settles && IsBypassed(call.dedup, call.event.key)) return BypassedAnswer();
-    return MayBypass(call) ? PerformOrBypass(call, PerformWaiting) : PerformWaiting(call);
+    if (!MayBypass(call)) return PerformStored(call);
+    EventAnswer answer = {};
+    const char *why = WhyUnavailable([&] { answer = PerformStored(call); });
+    if (why == nullptr) {
+        ForgetBypass(call, answer);
+        return answer;
+    }
+    WarnBypassed(call, 1, why);
+    return Bypass(call);
 }
 
 std::optional<EventRow> ReadEvent(Oid dedup, const Key &key) {

@@ -41,7 +41,14 @@ struct EventAnswer {
 // Carries out the call. Raises ID001, ID002, 22004 and 22023 as the state machine decides, 40001 where the
 // transaction's snapshot is too old to decide, 22023 for windows longer than the table's. Holds the gate while it looks
 // and writes; keeps RowExclusiveLock on each partition that it writes to.
+// Where the store is not available and the policy says `allow`, a claim is answered `bypassed`.
 EventAnswer Perform(const EventCall &call);
+
+// The same whatever the policy says: raises where the store is not available.
+EventAnswer PerformStored(const EventCall &call);
+
+// Raises 22023 for windows longer than the policy's.
+void CheckWindows(const Policy &policy, const EventCall &call);
 
 // Raises 25006 in a read-only transaction, naming the action's SQL function.
 void RequireWritable(Action action);

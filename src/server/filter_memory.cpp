@@ -173,9 +173,12 @@ void ReserveFilterMemory() {
     shmem_startup_hook = AttachMemory;
 }
 
-int FindFilter(Oid dedup) {
+int FindFilter(Oid dedup, const Oid *partitions, int slots) {
     int filter = -1;
-    WithLock(LW_SHARED, [&] { filter = IndexOf(OwnerOf(dedup)); });
+    WithLock(LW_SHARED, [&] {
+        filter = IndexOf(OwnerOf(dedup));
+        if (filter >= 0 && !IsOf(memory->descriptors[filter], partitions, slots)) filter = -1;
+    });
     return filter;
 }
 

@@ -20,9 +20,10 @@ void ReserveFilterMemory();
 
 // ----- for look-ups
 
-// The number of the filter of a table of the current database, or -1. The number stays as it is while the table has a
-// filter, so it may be remembered.
-int FindFilter(Oid dedup);
+// The number of the filter of a table of the current database, or -1; it has none if the filter is of other partitions
+// than these. The number stays as it is while the table has a filter, so it may be remembered as long as its partitions
+// are the same.
+int FindFilter(Oid dedup, const Oid *partitions, int slots);
 
 // The slots (bit n = slot n) that may hold the key: all of them unless the table has a filter, and it could be read.
 // The number is FindFilter's, at any time in the past. `oldest` is the oldest generation in the ring, as the holder of

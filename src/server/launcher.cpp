@@ -18,6 +18,10 @@ constexpr TimestampTz kNotSet = 0;
 // When the next pass begins; kNotSet: one is running, and nothing has asked for another.
 TimestampTz next_pass = kNotSet;
 
+// The database that the pass has come to. A pass that finds no process goes on from here when it is tried again, so
+// that a shortage never falls on the same databases.
+Oid position = InvalidOid;
+
 bool shortage_reported = false;
 
 struct Database {
@@ -126,17 +130,14 @@ void ReportShortage() {
 
 void PurgeDatabases() {
     Database database = {};
-    while (purge_enabled && FindNextDatabase(database.oid, &database)) {
+    while (purge_enabled && FindNextDatabase(position, &database)) {
         HeedSignals();
-        if (IsWanted(database.oid)) continue;
         pgstat_report_activity(STATE_RUNNING, psprintf("idem: purge of database \"%s\"", database.name));
-        if (!RunWorker(database)) {
-            ReportShortage();
-            break;
-        }
+        if (!IsWanted(database.oid) && !RunWorker(database)) return ReportShortage();
         shortage_reported = false;
+        position = database.oid;
     }
-    pgstat_report_activity(STATE_IDLE, nullptr);
+    position = InvalidOid;
 }
 
 // How long to sleep, at most one naptime: the clock may have been set back. Negative: until a signal.
@@ -155,6 +156,7 @@ void Launch() {
         if (purge_enabled && next_pass <= GetCurrentTimestamp()) {
             next_pass = kNotSet;
             PurgeDatabases();
+            pgstat_report_activity(STATE_IDLE, nullptr);
             MemoryContextReset(pass);
             if (next_pass == kNotSet)
                 next_pass = TimestampTzPlusMilliseconds(GetCurrentTimestamp(), purge_naptime_s * INT64CONST(1000));

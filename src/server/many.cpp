@@ -34,6 +34,12 @@ bool GivesOut(const EventAnswer &answer) {
     return answer.decision.outcome == Outcome::Acquired || answer.decision.outcome == Outcome::Bypassed;
 }
 
+// Whether all that the calls need is to look and write; they differ from this one in nothing that matters here.
+bool NeedNothingElse(const EventCall &call) {
+    bool may_settle_by_word = Settles(call) && (HasOpenClaims() || HasBypassed());
+    return !may_settle_by_word && call.wait == 0 && call.hot_window == 0 && call.cold_window == 0;
+}
+
 // The calls, in order, and how far they are carried out.
 struct Batch {
     const EventCall *calls;
@@ -74,40 +80,57 @@ struct Batch {
     }
 
     // One alone, in the way that waits.
-    void PerformNext() {
-        const EventCall &call = Call(done);
-        bool again = given_out && SameEvent(call, Call(done - 1));
-        Answer(again && IsBypassed(call.dedup, call.event.key) ? BypassedAnswer() : Perform(call));
+    void PerformNext() { Answer(PerformStored(Call(done))); }
+
+    void PerformAll() {
+        bool together = NeedNothingElse(Call(0));
+        if (together) RequireWritable(Call(0).action);
+        while (done < count) {
+            CHECK_FOR_INTERRUPTS();
+            int before = done;
+            if (together) {
+                DedupTable *table = OpenDedupTable(Call(0).dedup);
+                Policy policy = table->PolicyOf(ViewOf(Call(0).event.handler));
+                UnderGate([&] {
+                    if (table->current) PerformSome(table, policy);
+                });
+            }
+            if (done == before) PerformNext();
+        }
+    }
+
+    void ForgetBypasses() const {
+        for (int i = 0; i < count; i++) ForgetBypass(Call(i), answers[order[i]]);
+    }
+
+    // All of them: those that were carried out before the store failed are undone.
+    void BypassAll(const char *why) {
+        int events = 0;
+        given_out = false;
+        for (done = 0; done < count;) {
+            bool first = done == 0 || !SameEvent(Call(done), Call(done - 1));
+            if (first) events++;
+            Answer(first ? Bypass(Call(done)) : answers[order[done - 1]]);
+        }
+        WarnBypassed(Call(0), events, why);
     }
 };
 static_assert(std::is_trivially_destructible_v<Batch>, "an error jumps over destructors");
-
-// Whether all that calls need is to look and write.
-bool NeedNothingElse(const EventCall *calls) {
-    bool may_settle_by_word = Settles(calls[0]) && (HasOpenClaims() || HasBypassed());
-    return !may_settle_by_word && calls[0].wait == 0 && calls[0].hot_window == 0 && calls[0].cold_window == 0 &&
-           !MayBypass(calls[0]);
-}
 
 }  // namespace
 
 void PerformMany(const EventCall *calls, int count, EventAnswer *answers) {
     if (count == 0) return;
     Batch batch = {calls, InKeyOrder(calls, count), count, answers, 0, false};
-    bool together = NeedNothingElse(calls);
-    if (together) RequireWritable(calls[0].action);
-    while (batch.done < count) {
-        CHECK_FOR_INTERRUPTS();
-        int before = batch.done;
-        if (together) {
-            DedupTable *table = OpenDedupTable(calls[0].dedup);
-            Policy policy = table->PolicyOf(ViewOf(calls[0].event.handler));
-            UnderGate([&] {
-                if (table->current) batch.PerformSome(table, policy);
-            });
-        }
-        if (batch.done == before) batch.PerformNext();
+    if (!MayBypass(calls[0])) {
+        batch.PerformAll();
+        return;
     }
+    const char *why = WhyUnavailable([&] { batch.PerformAll(); });
+    if (why == nullptr)
+        batch.ForgetBypasses();
+    else
+        batch.BypassAll(why);
 }
 
 }  // namespace idem

@@ -1,14 +1,15 @@
 #include "server/once.hpp"
 
 #include "server/event_arguments.hpp"
+#include "server/subtransaction.hpp"
 
 namespace idem {
 namespace {
 
-// What says nothing about the event, and is for the caller or the server to deal with.
-bool GoesUp(int sqlstate) {
-    int category = ERRCODE_TO_CATEGORY(sqlstate);
-    return category == ERRCODE_TRANSACTION_ROLLBACK || category == ERRCODE_OPERATOR_INTERVENTION;
+// What else goes wrong says nothing about the event, and is for the caller or the server to deal with.
+bool IsSwallowed(const ErrorData &error) {
+    int category = ERRCODE_TO_CATEGORY(error.sqlerrcode);
+    return category != ERRCODE_TRANSACTION_ROLLBACK && category != ERRCODE_OPERATOR_INTERVENTION;
 }
 
 text *Describe(const ErrorData *error) {
@@ -36,36 +37,6 @@ Jsonb *Run(Oid action, Jsonb *payload) {
     return fcinfo->isnull ? nullptr : CheckResult(DatumGetJsonbP(result));
 }
 
-// Runs the action in a subtransaction; on an error, that is rolled back, and *error says what it was.
-Jsonb *RunInSubtransaction(Oid action, Jsonb *payload, text **error) {
-    MemoryContext context = CurrentMemoryContext;
-    ResourceOwner owner = CurrentResourceOwner;
-    Jsonb *volatile result = nullptr;
-    BeginInternalSubTransaction(nullptr);
-    MemoryContextSwitchTo(context);
-    PG_TRY();
-    {
-        result = Run(action, payload);
-        ReleaseCurrentSubTransaction();
-    }
-    PG_CATCH();
-    {
-        MemoryContextSwitchTo(context);
-        ErrorData *data = CopyErrorData();
-        FlushErrorState();
-        // Also before it goes up: who catches it there rolls back the subtransaction that is current, as its own.
-        RollbackAndReleaseCurrentSubTransaction();
-        MemoryContextSwitchTo(context);
-        CurrentResourceOwner = owner;
-        if (GoesUp(data->sqlerrcode)) ReThrowError(data);
-        *error = Describe(data);
-    }
-    PG_END_TRY();
-    MemoryContextSwitchTo(context);
-    CurrentResourceOwner = owner;
-    return result;
-}
-
 }  // namespace
 
 void CheckAction(Oid action) {
@@ -85,22 +56,18 @@ void CheckAction(Oid action) {
 
 EventAnswer PerformOnceOnly(const EventCall &acquire, Oid action) {
     EventAnswer claim = Perform(acquire);
-    bool acquired = claim.decision.outcome == Outcome::Acquired || claim.decision.outcome == Outcome::Bypassed;
-    if (!acquired) return claim;
+    if (claim.decision.outcome == Outcome::Bypassed) claim.result = Run(action, acquire.payload);
+    if (claim.decision.outcome != Outcome::Acquired) return claim;
 
+    Jsonb *result = nullptr;
     Jsonb *payload = acquire.payload != nullptr ? acquire.payload : claim.payload;
-    if (claim.decision.outcome == Outcome::Bypassed) {
-        claim.result = Run(action, payload);  // nothing can remember its error, so that goes up
-        return claim;
-    }
-    text *error = nullptr;
-    Jsonb *result = RunInSubtransaction(action, payload, &error);
+    const ErrorData *error = InSubtransaction(IsSwallowed, [&] { result = Run(action, payload); });
     EventCall settle = {};
     settle.dedup = acquire.dedup;
     settle.event = acquire.event;
     settle.action = error == nullptr ? Action::Commit : Action::Fail;
-    settle.result = result;
-    settle.error = error;
+    settle.result = error == nullptr ? result : nullptr;
+    settle.error = error == nullptr ? nullptr : Describe(error);
     EventAnswer settled = Perform(settle);
     if (error != nullptr) return settled;
     claim.result = result;

@@ -35,8 +35,6 @@ HTAB *events = nullptr;
 dlist_head claims;
 dlist_head settled;
 
-void Forget() { events = nullptr; }
-
 Identified EventOf(Oid dedup, const Key &key) { return {dedup, key}; }
 
 Entry *EntryOf(const Identified &event, HASHACTION action, bool *found) {
@@ -104,36 +102,6 @@ void Merge(SubTransactionId savepoint, SubTransactionId parent) {
     }
 }
 
-// At the end of the transaction no savepoint is left, so all claims in the list are open.
-void RefuseUnsettled() {
-    if (events == nullptr || dlist_is_empty(&claims)) return;
-    Tracked *first = OfOrder(dlist_head_node(&claims));
-    ereport(
-        ERROR,
-        (errcode(kClaimUnsettled),
-         errmsg("event \"%s\" of handler \"%s\" was acquired but neither committed nor released", first->event_id,
-                first->handler),
-         errdetail_plural("The transaction leaves %ld claim unsettled.", "The transaction leaves %ld claims unsettled.",
-                          hash_get_num_entries(events), hash_get_num_entries(events)),
-         errhint("Call idem_commit or idem_release before the transaction ends, or use a dedup table in lease mode.")));
-}
-
-void OnTransaction(XactEvent event, void *) {
-    switch (event) {
-        case XACT_EVENT_PRE_COMMIT:
-        case XACT_EVENT_PRE_PREPARE:
-            RefuseUnsettled();
-            break;
-        case XACT_EVENT_COMMIT:
-        case XACT_EVENT_ABORT:
-        case XACT_EVENT_PREPARE:
-            Forget();
-            break;
-        default:
-            break;
-    }
-}
-
 void OnSavepoint(SubXactEvent event, SubTransactionId savepoint, SubTransactionId parent, void *) {
     if (events == nullptr) return;
     if (event == SUBXACT_EVENT_ABORT_SUB) RollBack(savepoint);
@@ -181,9 +149,22 @@ void SettleOpenClaim(const OpenClaim *claim) {
     dlist_push_tail(&settled, &tracked->settled_in_order);
 }
 
-void WatchTransactions() {
-    RegisterXactCallback(OnTransaction, nullptr);
-    RegisterSubXactCallback(OnSavepoint, nullptr);
+void RefuseUnsettledClaims() {
+    // No savepoint is left, so all claims in the list are open.
+    if (events == nullptr || dlist_is_empty(&claims)) return;
+    Tracked *first = OfOrder(dlist_head_node(&claims));
+    ereport(
+        ERROR,
+        (errcode(kClaimUnsettled),
+         errmsg("event \"%s\" of handler \"%s\" was acquired but neither committed nor released", first->event_id,
+                first->handler),
+         errdetail_plural("The transaction leaves %ld claim unsettled.", "The transaction leaves %ld claims unsettled.",
+                          hash_get_num_entries(events), hash_get_num_entries(events)),
+         errhint("Call idem_commit or idem_release before the transaction ends, or use a dedup table in lease mode.")));
 }
+
+void ForgetClaims() { events = nullptr; }
+
+void WatchSavepoints() { RegisterSubXactCallback(OnSavepoint, nullptr); }
 
 }  // namespace idem

@@ -32,7 +32,13 @@ void AddOpenClaim(const OpenClaim &claim, const text *handler, const text *event
 // The claim is settled, unless the current savepoint is rolled back.
 void SettleOpenClaim(const OpenClaim *claim);
 
+// Before a transaction commits or is prepared. Raises ID003 if it leaves a claim open.
+void RefuseUnsettledClaims();
+
+// Once a transaction has ended, or is prepared.
+void ForgetClaims();
+
 // To be called once, when the library is loaded.
-void WatchTransactions();
+void WatchSavepoints();
 
 }  // namespace idem

@@ -25,15 +25,24 @@ bool IsNews(Oid dedup, const char *failure) {
     return news;
 }
 
-// The error that has been caught, whose transaction is rolled back; nullptr if it was only that the extension or the
-// table is gone. Someone who cancels what he has called himself wants all of it to stop.
+// Lets go of the snapshots that an error has left active, but for the procedure's own: SPI_rollback wants it so.
+void PopSnapshotsOfStep() {
+    Snapshot outer = ActivePortal != nullptr ? ActivePortal->portalSnapshot : nullptr;
+    while (ActiveSnapshotSet() && GetActiveSnapshot() != outer) PopActiveSnapshot();
+}
+
+// The error that has been caught, whose transaction is rolled back; nullptr if it was only that a lock could not be had
+// in time, or that the extension or the table is gone. Someone who cancels what he has called himself wants all of it
+// to stop.
 ErrorData *RollBack(Oid dedup, Pace pace, MemoryContext context) {
     MemoryContextSwitchTo(context);
     ErrorData *error = CopyErrorData();
     FlushErrorState();
+    PopSnapshotsOfStep();
     SPI_rollback();
     MemoryContextSwitchTo(context);
     if (error->sqlerrcode == ERRCODE_QUERY_CANCELED && pace == Pace::AtOnce) ReThrowError(error);
+    if (error->sqlerrcode == ERRCODE_LOCK_NOT_AVAILABLE) return nullptr;
     bool there = OidIsValid(get_extension_oid("idem", true)) && SearchSysCacheExists1(RELOID, ObjectIdGetDatum(dedup));
     return there ? error : nullptr;
 }
@@ -121,6 +130,14 @@ int PurgeDatabase(Pace pace) {
 void RotateTable(Oid dedup) {
     Pass pass = PassOver(dedup, Patience::Waits, Pace::AtOnce);
     pass.asked = true;
+    InStep(dedup, pass.patience, [](DedupTable &table) {
+        if (IsSubscribed(table))
+            ereport(ERROR, (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+                            errmsg("dedup table \"%s\" is written to by a subscription", table.name),
+                            errdetail("Its publisher turns and empties it."),
+                            errhint("Drop the subscription before this table takes over.")));
+        return true;
+    });
     RetireGenerations(pass);
     TurnRing(pass);
     SealGenerations(pass);

@@ -17,7 +17,8 @@ void PurgeTable(Oid dedup, Patience patience, Pace pace);
 // failed.
 int PurgeDatabase(Pace pace);
 
-// Retires what has expired, and turns the ring of one dedup table whether that is due or not.
+// Retires what has expired, and turns the ring of one dedup table whether that is due or not. Raises 55000 for a table
+// that a subscription writes to.
 void RotateTable(Oid dedup);
 
 }  // namespace idem

@@ -33,7 +33,13 @@ template <class F>
 bool InStep(Oid dedup, Patience patience, F step) {
     Caller caller;
     DedupTable *table = BeginStep(dedup, patience, &caller);
-    bool done = table != nullptr && step(*table);
+    bool done = false;
+    if (table != nullptr) {
+        // A procedure's portal would make a snapshot for SPI where there is none; the worker has no portal.
+        PushActiveSnapshot(GetTransactionSnapshot());
+        done = step(*table);
+        PopActiveSnapshot();
+    }
     EndStep(caller);
     return done;
 }

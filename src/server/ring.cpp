@@ -30,6 +30,12 @@ bool HasLive(const Census &census) {
     return census.newest_expiry.value_or(now) > now || census.newest_unsettled_expiry.value_or(now) > now;
 }
 
+bool HasUnwatched(const DedupTable &table) {
+    for (int i = 0; i < table.slot_count; i++)
+        if (!table.slots[i].watched) return true;
+    return false;
+}
+
 // Whether the current generation has had its time, and holds anything.
 bool IsTurnDue(DedupTable &table) {
     std::optional<Generation> current = ReadGeneration(table.relation, table.current_generation);
@@ -61,7 +67,7 @@ bool RetireOldest(const Pass &pass, DedupTable &table, LockRelId *locked) {
     if (!ConditionalLockRelationOid(slot.relation, ShareLock)) return false;
     Census census = {};
     std::optional<Generation> known = ReadGeneration(table.relation, generation);
-    bool vouched = known && known->census && IsPublished(table.relation, slot.number, generation);
+    bool vouched = known && known->census && table.current && HasColumn(table, generation);
     if (vouched) census = *known->census;
     if (pass.verify || !vouched || census.unsettled > 0) {
         census = CountRows(table, slot);
@@ -147,15 +153,28 @@ void WarnFull(const Pass &pass, const DedupTable &table, const char *detail) {
 
 }  // namespace
 
+bool IsSubscribed(const DedupTable &table) {
+    auto has_subscription = [](Oid relation) {
+        CatCList *subscriptions = SearchSysCacheList1(SUBSCRIPTIONRELMAP, ObjectIdGetDatum(relation));
+        bool has = subscriptions->n_members > 0;
+        ReleaseSysCacheList(subscriptions);
+        return has;
+    };
+    bool subscribed = has_subscription(table.relation);
+    for (int i = 0; i < table.slot_count && !subscribed; i++) subscribed = has_subscription(table.slots[i].relation);
+    return subscribed;
+}
+
 Due WhatIsDue(const Pass &pass) {
     Due due = {};
     InStep(pass.dedup, pass.patience, [&](DedupTable &table) {
         for (int64_t g = table.oldest_generation; g < table.current_generation; g++)
             due.seal = due.seal || NeedsSeal(table, g, pass.pace);
+        due.failed_before = HasFailed(table.relation);
+        if (IsSubscribed(table)) return true;
         due.retire = MayHaveExpired(table);
         due.turn = IsTurnDue(table);
-        due.tidy = table.strays;
-        due.failed_before = HasFailed(table.relation);
+        due.tidy = table.strays || HasUnwatched(table);
         return true;
     });
     return due;

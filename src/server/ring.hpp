@@ -19,6 +19,10 @@ struct Pass {
     bool verify;          // scan for live events before emptying, even where a filter vouches for an earlier scan
 };
 
+// Whether a subscription of this database's may write to the table. Then rows must stay where the publisher has put
+// them, expired or not, or his next change of one finds none; he empties his slots, and that is replicated too.
+bool IsSubscribed(const DedupTable &table);
+
 // What a pass over a table has to do. An idle table has nothing, and looking writes nothing.
 struct Due {
     bool seal;

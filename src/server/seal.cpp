@@ -30,12 +30,17 @@ bool HasFilter(DedupTable &table) {
 
 }  // namespace
 
+bool HasColumn(DedupTable &table, int64_t generation) {
+    const Slot &slot = table.SlotOf(generation);
+    return slot.watched && table.filter >= 0 && IsPublished(table.relation, slot.number, generation);
+}
+
 bool NeedsSeal(DedupTable &table, int64_t generation, Pace pace) {
     std::optional<Generation> known = ReadGeneration(table.relation, generation);
     if (!known) return false;
     if (!known->census) return true;
     const Slot &slot = table.SlotOf(generation);
-    if (!slot.watched || IsPublished(table.relation, slot.number, generation) || !HasFilter(table)) return false;
+    if (!slot.watched || HasColumn(table, generation) || !HasFilter(table)) return false;
     bool rests = pace == Pace::WithRests && IsTouched(table.relation, slot.number);
     return !rests || known->scanned_at + kBetweenScansOfTouched < GetCurrentTimestamp();
 }
@@ -47,12 +52,15 @@ void Seal(DedupTable &table, int64_t generation, Pace pace) {
     FilterBuild build;
     bool builds = slot.watched && HasFilter(table) && StartColumn(table.relation, slot.number, generation, &build);
 
+    // A snapshot kept for so long would keep the server from removing dead rows anywhere.
+    PopActiveSnapshot();
     // Rows of transactions that are still open are in it: they were claimed before the generation was sealed.
     SnapshotData dirty;
     InitDirtySnapshot(dirty);
     Census census = TakeCensus(slot, partition, &dirty, {table.relation, Phase::Seal, pace}, [&](const Key &key) {
         if (builds) AddToColumn(build, key);
     });
+    PushActiveSnapshot(GetTransactionSnapshot());
     table_close(partition, NoLock);
 
     RecordCensus(table.relation, generation, census);

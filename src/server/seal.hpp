@@ -5,6 +5,10 @@
 
 namespace idem {
 
+// Whether the filter vouches for a sealed generation: all that is there is in it, and nobody else has written there
+// since it was scanned.
+bool HasColumn(DedupTable &table, int64_t generation);
+
 // Whether a sealed generation is to be scanned: never was, or has no filter though it could have one. Where somebody
 // else writes to it all the time, a scan WithRests waits an hour after the last one.
 bool NeedsSeal(DedupTable &table, int64_t generation, Pace pace);

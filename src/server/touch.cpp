@@ -17,34 +17,8 @@ SubTransactionId latest_in = InvalidSubTransactionId;
 
 void Tell(Oid partition) {
     TouchFilter(partition);
-    CacheInvalidateRelcacheByRelid(get_partition_parent(partition, true));
-}
-
-// A row's trigger fires before the row is there, so a filter that is built meanwhile may lack it; and what a savepoint
-// told is forgotten with it. At the end all rows are there: a filter that is built from now on has them.
-void TellAgain() {
-    for (int i = 0; i < list_length(touched); i++) Tell(list_nth_oid(touched, i));
-}
-
-void Forget() {
-    touched = NIL;
-    latest = InvalidOid;
-}
-
-void OnTransaction(XactEvent event, void *) {
-    switch (event) {
-        case XACT_EVENT_PRE_COMMIT:
-        case XACT_EVENT_PRE_PREPARE:
-            TellAgain();
-            break;
-        case XACT_EVENT_COMMIT:
-        case XACT_EVENT_ABORT:
-        case XACT_EVENT_PREPARE:
-            Forget();
-            break;
-        default:
-            break;
-    }
+    // The same transaction may have dropped or detached it since, which is told to all anyway.
+    if (get_rel_relispartition(partition)) CacheInvalidateRelcacheByRelid(get_partition_parent(partition, true));
 }
 
 }  // namespace
@@ -72,6 +46,13 @@ void WatchPartition(Oid partition) {
     Tell(partition);
 }
 
-void WatchTouches() { RegisterXactCallback(OnTransaction, nullptr); }
+void TellTouchesAgain() {
+    for (int i = 0; i < list_length(touched); i++) Tell(list_nth_oid(touched, i));
+}
+
+void ForgetTouches() {
+    touched = NIL;
+    latest = InvalidOid;
+}
 
 }  // namespace idem

@@ -17,7 +17,11 @@ void Touch(Relation partition);
 // the transaction ends. The caller is connected to SPI.
 void WatchPartition(Oid partition);
 
-// To be called once, when the library is loaded.
-void WatchTouches();
+// Before a transaction commits or is prepared. A row's trigger fires before the row is there, so a filter that is built
+// meanwhile may lack it; and what a savepoint told is forgotten with it. By now all rows are there.
+void TellTouchesAgain();
+
+// Once a transaction has ended, or is prepared.
+void ForgetTouches();
 
 }  // namespace idem

@@ -16,7 +16,8 @@ struct WorkerStatus {
 };
 
 WorkerStatus *status = nullptr;
-bool reporting = false;   // this process is the worker
+bool reporting = false;  // this process is the worker
+int tables_seen = 0;
 PassProgress shown = {};  // in pg_stat_activity
 
 shmem_request_hook_type next_request_hook = nullptr;
@@ -90,17 +91,11 @@ void ReportPassStarted() {
     reporting = true;
     pgstat_report_activity(STATE_RUNNING, "idem: purge");
     TimestampTz now = GetCurrentTimestamp();
-    Locked(LW_EXCLUSIVE, [&] {
-        PassStatus *pass = EntryOf(MyDatabaseId);
-        pass->started_at = now;
-        pass->tables = pass->failed_tables = 0;
-    });
+    tables_seen = 0;
+    Locked(LW_EXCLUSIVE, [&] { EntryOf(MyDatabaseId)->started_at = now; });
 }
 
-void ReportTable() {
-    if (!reporting) return;
-    Locked(LW_EXCLUSIVE, [] { EntryOf(MyDatabaseId)->tables++; });
-}
+void ReportTable() { tables_seen++; }
 
 void ReportPassFinished(int failed_tables) {
     if (!reporting) return;
@@ -109,6 +104,7 @@ void ReportPassFinished(int failed_tables) {
     Locked(LW_EXCLUSIVE, [&] {
         PassStatus *pass = EntryOf(MyDatabaseId);
         pass->finished_at = now;
+        pass->tables = tables_seen;
         pass->failed_tables = failed_tables;
     });
 }

@@ -17,7 +17,7 @@ struct PassStatus {
     Oid database;
     TimestampTz started_at;   // the latest one
     TimestampTz finished_at;  // the latest one that came to its end; 0 = none
-    int tables;               // seen by it
+    int tables;               // seen by the one that finished
     int failed_tables;
 };
 

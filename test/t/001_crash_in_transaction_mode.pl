@@ -9,6 +9,7 @@ use Test::More;
 
 my $node = PostgreSQL::Test::Cluster->new('main');
 $node->init;
+$node->append_conf('postgresql.conf', 'idem.backoff_jitter = 0');
 $node->start;
 $node->safe_psql(
     'postgres', q{

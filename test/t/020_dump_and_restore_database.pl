@@ -9,7 +9,7 @@ use Test::More;
 
 my $node = PostgreSQL::Test::Cluster->new('main');
 $node->init;
-$node->append_conf('postgresql.conf', 'autovacuum = off');
+$node->append_conf('postgresql.conf', "autovacuum = off\nidem.backoff_jitter = 0");
 $node->start;
 
 # The extension and the dedup tables are not where a search_path finds them, and one has a name that must be quoted.

@@ -9,7 +9,7 @@ use Test::More;
 
 my $node = PostgreSQL::Test::Cluster->new('main');
 $node->init;
-$node->append_conf('postgresql.conf', 'autovacuum = off');
+$node->append_conf('postgresql.conf', "autovacuum = off\nidem.backoff_jitter = 0");
 $node->start;
 
 # The ring has turned past its end: generation 4 in slot 1 is current, and 3 in slot 0 and 2 in slot 2 hold events.

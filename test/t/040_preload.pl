@@ -57,6 +57,8 @@ sub works
 }
 
 works('not preloaded');
+is($node->safe_psql('postgres', 'SELECT * FROM idem_worker_passes()'), '', 'not preloaded: nothing is purged');
+is($node->safe_psql('postgres', 'SELECT * FROM idem_worker_progress()'), '', 'not preloaded: nothing is in progress');
 
 $node->append_conf('postgresql.conf', q{session_preload_libraries = 'idem'});
 $node->reload;
@@ -66,6 +68,8 @@ $node->append_conf('postgresql.conf', q{session_preload_libraries = ''});
 $node->append_conf('postgresql.conf', q{shared_preload_libraries = 'idem'});
 $node->restart;
 works('preloaded by the server');
+ok($node->poll_query_until('postgres', 'SELECT finished_at >= started_at FROM idem_worker_passes()'),
+    'preloaded by the server: a pass is made');
 is($node->safe_psql('postgres', q{SELECT outcome FROM idem_accept('inbox', 'book', 'not preloaded')}),
     'duplicate', 'preloaded by the server: event from before');
 is($node->safe_psql('without_extension', 'SHOW idem.max_result_size'),

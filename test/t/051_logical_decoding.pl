@@ -9,7 +9,7 @@ use Test::More;
 
 my $node = PostgreSQL::Test::Cluster->new('main');
 $node->init(allows_streaming => 'logical');
-$node->append_conf('postgresql.conf', 'autovacuum = off');
+$node->append_conf('postgresql.conf', "autovacuum = off\nidem.backoff_jitter = 0");
 $node->start;
 my $slot = q{SELECT pg_create_logical_replication_slot('decoded', 'test_decoding')};
 my (undef, undef, $stderr) = $node->psql('postgres', $slot);

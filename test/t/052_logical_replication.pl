@@ -10,7 +10,7 @@ use Test::More;
 
 my $publisher = PostgreSQL::Test::Cluster->new('publisher');
 $publisher->init(allows_streaming => 'logical');
-$publisher->append_conf('postgresql.conf', "autovacuum = off\nmax_prepared_transactions = 10");
+$publisher->append_conf('postgresql.conf', "autovacuum = off\nidem.backoff_jitter = 0\nmax_prepared_transactions = 10");
 $publisher->start;
 $publisher->safe_psql(
     'postgres', q{
@@ -24,6 +24,7 @@ $publisher->safe_psql(
 
 my $subscriber = PostgreSQL::Test::Cluster->new('subscriber');
 $subscriber->init(allows_streaming => 'logical');
+$subscriber->append_conf('postgresql.conf', 'idem.backoff_jitter = 0');
 $subscriber->start;
 my $dump = PostgreSQL::Test::Utils::tempdir . '/dump';
 $publisher->command_ok(

@@ -9,7 +9,7 @@ use Test::More;
 
 my $node = PostgreSQL::Test::Cluster->new('main');
 $node->init;
-$node->append_conf('postgresql.conf', 'autovacuum = off');
+$node->append_conf('postgresql.conf', "autovacuum = off\nidem.backoff_jitter = 0");
 $node->start;
 my (undef, undef, $no_amcheck) = $node->psql('postgres', 'CREATE EXTENSION amcheck');
 $node->safe_psql(

@@ -142,6 +142,59 @@ TEST(Dead, EventIsForNobodyUntilItIsForgotten) {
     ExpectAcquired(Seen(Dead()), Dead().expires_at);
 }
 
+TEST(Dead, EventWhoseLeaseRanOutForTheLastTime) {
+    Request ask = AtMost(3, Ask(Action::Acquire));
+    ExpectKept(Decide(ask, Seen(Lease(kNow + 1)), kNow), Outcome::Busy, 1);
+    for (Action action : {Action::Acquire, Action::Accept}) {
+        ask.action = action;
+        Decision decision = Decide(ask, Seen(Lease(kNow)), kNow);
+        Record record = ExpectWritten(decision, Effect::Update, Outcome::Dead);
+        EXPECT_EQ(decision.retry_after, kForever);
+        EXPECT_EQ(record.state, State::Dead);
+        EXPECT_EQ(record.attempt, kAttempt);
+        EXPECT_EQ(record.failures, 3);
+        EXPECT_EQ(record.claimed_at, kNow - kMinute);
+        EXPECT_EQ(record.claimable_at, kForever);
+        EXPECT_EQ(record.expires_at, kNow + kWindows.unresolved);
+    }
+}
+
+TEST(Dead, NeverAnEventWhoseLeaseHasATryLeft) {
+    for (int32_t max_attempts : {0, 4})
+        ExpectWritten(Decide(AtMost(max_attempts, Ask(Action::Acquire)), Seen(Lease(kNow)), kNow), Effect::Update,
+                      Outcome::Acquired);
+}
+
+// A limit that was lowered counts from the next failure.
+TEST(Dead, NeverAnEventThatWaitsForItsRetry) {
+    for (State state : {State::Failed, State::Pending})
+        ExpectWritten(Decide(AtMost(1, Ask(Action::Acquire)), Seen(Waiting(state, kNow)), kNow), Effect::Update,
+                      Outcome::Acquired);
+}
+
+TEST(Dead, OnlyAfterTheConflictIsTold) {
+    Sighting forged = WithFingerprint(Seen(Lease(kNow)), FingerprintMatch::Different);
+    ExpectKept(Decide(AtMost(1, Ask(Action::Acquire)), forged, kNow), Outcome::Conflict, kForever);
+}
+
+// --- the ends of counting
+
+TEST(Acquired, AfterTheLastFencingTokenComesTheFirst) {
+    for (Record record : {Lease(kNow), Waiting(State::Failed, kNow), Done(kNow)}) {
+        record.attempt = INT32_MAX;
+        Record next = ExpectAcquired(Seen(record));
+        EXPECT_EQ(next.attempt, 1);
+        ExpectRefused(Decide(Ask(Action::Commit, INT32_MAX), Seen(next), kNow), Fault::NoSuchClaim);
+    }
+}
+
+TEST(Acquired, AfterTheMostFailuresThatCanBeCounted) {
+    Record record = Lease(kNow);
+    record.failures = INT32_MAX;
+    EXPECT_EQ(ExpectAcquired(Seen(record)).failures, INT32_MAX);
+    ExpectWritten(Decide(AtMost(INT32_MAX, Ask(Action::Acquire)), Seen(record), kNow), Effect::Update, Outcome::Dead);
+}
+
 // --- stale
 
 Request AskAbout(Micros occurred_at, Micros cold_window = kWindows.cold) {

@@ -8,19 +8,14 @@ bool NotWriting(const Point &p) { return !Writing(p); }
 bool Keeping(const Point &p) { return p.decision.effect == Effect::Keep; }
 bool Refusing(const Point &p) { return p.decision.effect == Effect::Refuse; }
 bool Stale(const Point &p) { return p.decision.outcome == Outcome::Stale; }
-bool WritingDone(const Point &p) { return Writing(p) && p.decision.record.state == State::Done; }
-bool WritingUnsettled(const Point &p) { return Writing(p) && p.decision.record.state != State::Done; }
-bool WritingALease(const Point &p) { return Writing(p) && p.decision.record.state == State::Processing; }
-bool WritingClaim(const Point &p) { return Claiming(p) && Writing(p); }
+bool ClaimingOrReceiving(const Point &p) { return Claiming(p) || Receiving(p); }
+bool WritingClaim(const Point &p) { return Claiming(p) && Writing(p) && p.decision.outcome == Outcome::Acquired; }
+bool GivingUp(const Point &p) { return Writing(p) && p.decision.record.state == State::Dead; }
 bool WritingFailureWithoutClaim(const Point &p) { return WithoutClaim(p) && Writing(p); }
 bool WritingSettling(const Point &p) { return Settling(p) && Writing(p); }
+bool WritingByHand(const Point &p) { return ByHand(p) && Writing(p); }
 
-bool Waiting(const Point &p) {
-    return !Refusing(p) && (p.decision.outcome == Outcome::Busy || p.decision.outcome == Outcome::Backoff);
-}
-
-// What an acquire is told at `at`, once the record is committed.
-Decision AcquireAt(const Record &record, Micros at) { return Decide(Ask(Action::Acquire), Seen(record), at); }
+int32_t NextToken(const Point &p) { return p.seen.found ? p.seen.record.attempt + 1 : 1; }
 
 // --- the form of a decision
 
@@ -55,11 +50,15 @@ TEST(EveryDecision, LeavesBypassedToTheServer) {
 }
 
 TEST(EveryClaim, IsAnsweredByAValueAndNeverByAnError) {
-    ExpectWherever(Claiming, [](const Point &p) { return !Refusing(p); });
+    ExpectWherever([](const Point &p) { return ClaimingOrReceiving(p) || Moving(p); },
+                   [](const Point &p) { return !Refusing(p); });
 }
 
-TEST(EveryClaim, WritesOnlyWhereItIsAcquired) {
-    ExpectWherever(WritingClaim, [](const Point &p) { return p.decision.outcome == Outcome::Acquired; });
+TEST(EveryClaim, WritesOnlyWhereItIsAcquiredOrGivesTheEventUp) {
+    auto writing = [](const Point &p) { return ClaimingOrReceiving(p) && Writing(p); };
+    ExpectWherever(writing, [](const Point &p) {
+        return p.decision.outcome == Outcome::Acquired || (Claiming(p) && RanOut(p) && GivingUp(p));
+    });
 }
 
 TEST(EveryClaim, IsDoneAtOnceExactlyIfTheClaimingTransactionSettlesIt) {
@@ -69,20 +68,14 @@ TEST(EveryClaim, IsDoneAtOnceExactlyIfTheClaimingTransactionSettlesIt) {
     });
 }
 
-TEST(EveryClaim, DependsOnNothingThatOnlySettlingSays) {
-    ExpectWherever(Claiming, [](const Point &p) {
+TEST(EveryAction, DependsOnNothingThatOnlyOthersSay) {
+    ExpectWherever(Always, [](const Point &p) {
         Point other = p;
-        Say(&other, p.request.attempt == 0 ? kEverySettling : kNoSettling);
-        return Same(p.decision, Decide(other.request, other.seen, kNow));
-    });
-}
-
-TEST(EverySettling, DependsOnNothingThatOnlyClaimingSays) {
-    auto not_claiming = [](const Point &p) { return !Claiming(p); };
-    ExpectWherever(not_claiming, [](const Point &p) {
-        Point other = p;
-        Say(&other, p.request.has_occurred_at ? kNoClaiming : kEveryClaiming);
-        return Same(p.decision, Decide(other.request, other.seen, kNow));
+        for (bool all : kBoth) {
+            SayUnread(&other, all);
+            if (!Same(p.decision, Decide(other.request, other.seen, kNow))) return false;
+        }
+        return true;
     });
 }
 
@@ -90,18 +83,18 @@ TEST(EverySettling, DependsOnNothingThatOnlyClaimingSays) {
 
 TEST(EveryClaim, IsKeptOutByALeaseThatRuns) {
     auto beside_a_lease = [](const Point &p) {
-        return Claiming(p) && Is(p, State::Processing) && !Due(p) && !Absent(p);
+        return ClaimingOrReceiving(p) && Is(p, State::Processing) && !Due(p) && !Absent(p);
     };
     ExpectWherever(beside_a_lease, Keeping);
 }
 
 TEST(EveryClaim, IsKeptOutByAnOpenClaim) {
-    auto beside_an_open_claim = [](const Point &p) { return Claiming(p) && (Others(p) || OursOpen(p)); };
+    auto beside_an_open_claim = [](const Point &p) { return ClaimingOrReceiving(p) && (Others(p) || OursOpen(p)); };
     ExpectWherever(beside_an_open_claim, Keeping);
 }
 
 TEST(EveryClaim, IsKeptOutByADoneEvent) {
-    auto on_a_done_event = [](const Point &p) { return Claiming(p) && Is(p, State::Done) && !Absent(p); };
+    auto on_a_done_event = [](const Point &p) { return ClaimingOrReceiving(p) && Is(p, State::Done) && !Absent(p); };
     ExpectWherever(on_a_done_event, Keeping);
 }
 
@@ -113,6 +106,15 @@ TEST(EveryClaim, IsSharedOnlyWithTheSameOwner) {
         bool lease_runs = Is(p, State::Processing) && !Due(p);
         return Asks(p, Action::Acquire) && p.seen.same_owner && (OursOpen(p) || lease_runs);
     });
+}
+
+TEST(EveryClaim, IsKeptOutByADeadEvent) {
+    auto on_a_dead_event = [](const Point &p) { return ClaimingOrReceiving(p) && Is(p, State::Dead) && !Absent(p); };
+    ExpectWherever(on_a_dead_event, Keeping);
+}
+
+TEST(EveryEvent, IsReceivedOnlyWhereNobodyRemembersIt) {
+    ExpectWherever(Receiving, [](const Point &p) { return Writing(p) ? Absent(p) : !Absent(p) || Stale(p); });
 }
 
 TEST(EveryDoneEvent, IsOverwrittenByNobodyButItsOwnOpenClaim) {
@@ -127,17 +129,31 @@ TEST(EveryConflict, OverwritesNothing) {
 
 TEST(EveryStaleEvent, IsOneThatNobodyRemembersAndLeavesNoTrace) {
     ExpectWherever(Stale, [](const Point &p) {
-        return Claiming(p) && Absent(p) && p.request.has_occurred_at && Keeping(p) && Same(p.decision.record, Record{});
+        return ClaimingOrReceiving(p) && Absent(p) && p.request.has_occurred_at && Keeping(p) &&
+               Same(p.decision.record, Record{});
     });
 }
 
 TEST(EveryOtherFingerprint, KeepsTheClaimFromALiveEvent) {
     auto forged = [](const Point &p) {
-        return Claiming(p) && p.seen.fingerprint == FingerprintMatch::Different && !Absent(p);
+        return ClaimingOrReceiving(p) && p.seen.fingerprint == FingerprintMatch::Different && !Absent(p);
     };
     ExpectWherever(forged, [](const Point &p) {
         return Keeping(p) && p.decision.outcome == (Others(p) ? Outcome::Busy : Outcome::Conflict);
     });
+}
+
+TEST(EveryEventInSomebodysHands, IsNotChangedByHandNorMoved) {
+    auto in_hands = [](const Point &p) {
+        bool lease_runs = Is(p, State::Processing) && !Due(p) && !Absent(p);
+        return (ByHand(p) && (Others(p) || OursOpen(p) || lease_runs)) ||
+               (Moving(p) && p.seen.holder != Holder::Nobody);
+    };
+    ExpectWherever(in_hands, Keeping);
+}
+
+TEST(EveryChangeByHand, IsToAnEventThatIsRememberedAndUnsettled) {
+    ExpectWherever(WritingByHand, [](const Point &p) { return !Absent(p) && !Is(p, State::Done); });
 }
 
 TEST(EveryRecordOfAnotherOpenTransaction, IsLeftAloneBeforeFingerprintAndExpiry) {
@@ -150,20 +166,32 @@ TEST(EveryRecordOfAnotherOpenTransaction, IsLeftAloneBeforeFingerprintAndExpiry)
 // --- fencing
 
 TEST(EveryClaim, GetsTheNextFencingToken) {
-    ExpectWherever(WritingClaim, [](const Point &p) {
-        return p.decision.record.attempt == (p.seen.found ? p.seen.record.attempt + 1 : 1);
-    });
+    ExpectWherever(WritingClaim, [](const Point &p) { return p.decision.record.attempt == NextToken(p); });
 }
 
 TEST(EveryFailureWithoutAClaim, IsAnAttemptOfItsOwn) {
-    ExpectWherever(WritingFailureWithoutClaim, [](const Point &p) {
-        return p.decision.record.attempt == (p.seen.found ? p.seen.record.attempt + 1 : 1);
-    });
+    ExpectWherever(WritingFailureWithoutClaim,
+                   [](const Point &p) { return p.decision.record.attempt == NextToken(p); });
 }
 
 TEST(EveryFailureWithoutAClaim, IsRecordedOnlyWhereNobodyIsAtWork) {
     ExpectWherever(WritingFailureWithoutClaim, [](const Point &p) {
-        return Asks(p, Action::Fail) && (Absent(p) || (Is(p, State::Failed) && Due(p)));
+        bool awaits_a_try = Is(p, State::Failed) || Is(p, State::Pending);
+        return Asks(p, Action::Fail) && (Absent(p) || (awaits_a_try && Due(p) && !OursOpen(p)));
+    });
+}
+
+TEST(EveryResolving, TakesTheFencingToken) {
+    auto resolving = [](const Point &p) { return Asks(p, Action::Resolve) && Writing(p); };
+    ExpectWherever(resolving, [](const Point &p) { return p.decision.record.attempt == NextToken(p); });
+}
+
+TEST(EveryFencingToken, IsKeptByWhoeverMakesNoClaim) {
+    auto without_a_claim = [](const Point &p) {
+        return Writing(p) && (Receiving(p) || Asks(p, Action::Requeue) || Moving(p) || (Claiming(p) && GivingUp(p)));
+    };
+    ExpectWherever(without_a_claim, [](const Point &p) {
+        return p.decision.record.attempt == (p.seen.found ? p.seen.record.attempt : 0);
     });
 }
 
@@ -185,118 +213,21 @@ TEST(EverySettling, WritesOnlyOverTheClaimOfItsCaller) {
     });
 }
 
-// --- nothing lasts for ever, and what is said about time is true
-
-TEST(EveryWrittenRecord, EndsAtAPointInTime) {
-    ExpectWherever(Writing, [](const Point &p) {
-        return p.decision.record.expires_at > kNow &&
-               p.decision.record.expires_at <= kNow + kWindows.hot + kWindows.unresolved;
-    });
-}
-
-TEST(EveryWrittenRecord, IsClaimableWithinTheHotWindowUnlessDone) {
-    ExpectWherever(WritingUnsettled, [](const Point &p) {
-        const Record &record = p.decision.record;
-        return record.claimable_at >= kNow && record.claimable_at <= kNow + kWindows.hot &&
-               record.expires_at == record.claimable_at + kWindows.unresolved && record.settled_at == 0;
-    });
-}
-
-TEST(EveryWrittenRecord, IsRememberedForTheColdWindowIfDone) {
-    ExpectWherever(WritingDone, [](const Point &p) {
-        const Record &record = p.decision.record;
-        return record.expires_at == kNow + kWindows.cold && record.settled_at == kNow && record.claimable_at == 0;
-    });
-}
-
-TEST(EveryWrittenRecord, TellsWhenTheEventWasFirstSeenAndLastClaimed) {
-    ExpectWherever(Writing, [](const Point &p) {
-        bool attempt = !Settling(p);
-        bool first = attempt && Absent(p);
-        return p.decision.record.first_seen_at == (first ? kNow : p.seen.record.first_seen_at) &&
-               p.decision.record.claimed_at == (attempt ? kNow : p.seen.record.claimed_at);
-    });
-}
-
-TEST(EveryWrittenRecord, CountsAFailureExactlyForATryThatFailed) {
-    ExpectWherever(Writing, [](const Point &p) {
-        bool first = !Settling(p) && Absent(p);
-        bool ran_out = Claiming(p) && Is(p, State::Processing) && !Absent(p);
-        int32_t more = Asks(p, Action::Fail) || ran_out ? 1 : 0;
-        return p.decision.record.failures == (first ? 0 : p.seen.record.failures) + more;
-    });
-}
-
-TEST(EveryAnswer, SaysWhenToRetryExactlyIfItIsBusyOrBackoff) {
-    ExpectWherever(Always, [](const Point &p) {
-        Micros retry_after = p.decision.retry_after;
-        return Waiting(p) ? retry_after >= 0 && retry_after < kForever : retry_after == kForever;
-    });
-}
-
-TEST(EveryAnswer, IsAcquiredAfterTheWaitItNamesAndNotBefore) {
-    auto waiting = [](const Point &p) {
-        return Waiting(p) && Keeping(p) && Committed(p) && p.seen.record.claimable_at < kForever;
-    };
-    ExpectWherever(waiting, [](const Point &p) {
-        const Record &record = p.seen.record;
-        Micros end = kNow + p.decision.retry_after;
-        bool remembered = end - 1 < record.expires_at;
-        if (p.decision.retry_after > 0 && remembered && AcquireAt(record, end - 1).outcome != p.decision.outcome)
-            return false;
-        return AcquireAt(record, end).outcome == Outcome::Acquired;
-    });
-}
-
-// --- what is written is understood by the next who comes
-
-TEST(EveryWrittenLease, KeepsTheNextOneOutUntilItEnds) {
-    ExpectWherever(WritingALease, [](const Point &p) {
-        const Record &record = p.decision.record;
-        Decision takeover = AcquireAt(record, record.claimable_at);
-        return AcquireAt(record, kNow).outcome == Outcome::Busy &&
-               AcquireAt(record, record.claimable_at - 1).outcome == Outcome::Busy &&
-               takeover.outcome == Outcome::Acquired && takeover.record.attempt == record.attempt + 1;
-    });
-}
-
-TEST(EveryWrittenDoneEvent, IsADuplicateUntilItsColdWindowEnds) {
-    ExpectWherever(WritingDone, [](const Point &p) {
-        const Record &record = p.decision.record;
-        return AcquireAt(record, kNow).outcome == Outcome::Duplicate &&
-               AcquireAt(record, record.expires_at - 1).outcome == Outcome::Duplicate &&
-               AcquireAt(record, record.expires_at).outcome == Outcome::Acquired;
-    });
-}
-
-TEST(EveryWrittenRelease, MayBeAcquiredAfterItsRetryTimeWithTheNextFencingToken) {
-    auto release = [](const Point &p) { return Releasing(p) && Writing(p); };
-    ExpectWherever(release, [](const Point &p) {
-        Micros due = kNow + p.request.retry_after;
-        if (AcquireAt(p.decision.record, due - 1).outcome != Outcome::Backoff) return false;
-        Decision next = AcquireAt(p.decision.record, due);
-        return next.effect == Effect::Update && next.outcome == Outcome::Acquired &&
-               next.record.attempt == p.decision.record.attempt + 1;
-    });
-}
-
-TEST(EverySettling, SaidAgainWithItsAttemptWritesNothingAndAnswersTheSame) {
-    ExpectWherever(WritingSettling, [](const Point &p) {
-        Request again = p.request;
-        again.attempt = p.decision.record.attempt;
-        Sighting seen = Seen(p.decision.record);
-        seen.same_result = true;
-        Decision second = Decide(again, seen, kNow);
-        return second.effect == Effect::Keep && second.outcome == p.decision.outcome &&
-               second.retry_after == p.decision.retry_after;
-    });
-}
-
-TEST(EveryWrittenRecord, IsClaimableOnceTimeHasPassed) {
-    ExpectWherever(Writing, [](const Point &p) {
-        Micros end = kNow + kWindows.hot + kWindows.unresolved;
-        return AcquireAt(p.decision.record, end).outcome == Outcome::Acquired &&
-               AcquireAt(p.decision.record, end + 1000 * kDay).outcome == Outcome::Acquired;
+// The zombie: whoever held the claim before anybody but itself wrote.
+TEST(EveryTakenOverClaim, CanNoLongerBeCommittedNorExtendedNorReleasedByItsHolder) {
+    auto taken_over = [](const Point &p) { return Committed(p) && Writing(p) && !Settling(p) && !Moving(p); };
+    ExpectWherever(taken_over, [](const Point &p) {
+        int32_t token = p.seen.record.attempt;
+        if (token == 0) return true;
+        for (Action action : {Action::Commit, Action::Extend, Action::Fail, Action::GiveBack}) {
+            Request late = Ask(action, token);
+            Sighting seen = Seen(p.decision.record);
+            seen.same_result = true;
+            Decision decision = Decide(late, seen, kNow);
+            bool confirms = action == Action::Commit || action == Action::Extend;
+            if (Writes(decision) || (confirms && decision.effect != Effect::Refuse)) return false;
+        }
+        return true;
     });
 }
 

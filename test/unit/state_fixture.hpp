@@ -71,13 +71,18 @@ inline void PrintTo(const Request &request, std::ostream *out) {
          << (request.has_cold_window ? ", with a cold window" : "");
     if (request.has_occurred_at) *out << ", occurred at " << request.occurred_at;
     if (request.retry_after != 0) *out << ", retry after " << request.retry_after;
+    if (request.backs_off)
+        *out << ", backing off " << request.backoff.fraction << " of " << request.backoff.base << " to "
+             << request.backoff.cap;
+    if (request.max_attempts != 0) *out << ", at most " << request.max_attempts << " attempts";
 }
 
 inline void PrintTo(const Sighting &seen, std::ostream *out) {
     if (!seen.found) *out << "absent; what would be there: ";
     PrintTo(seen.record, out);
     *out << "; holder: " << NameOf(seen.holder) << "; fingerprint: " << NameOf(seen.fingerprint)
-         << (seen.same_owner ? "; same owner" : "") << (seen.same_result ? "; same result" : "");
+         << (seen.same_owner ? "; same owner" : "") << (seen.same_result ? "; same result" : "")
+         << (seen.sealed ? "; in a sealed generation" : "");
 }
 
 inline void PrintTo(const Decision &decision, std::ostream *out) {
@@ -148,6 +153,11 @@ inline Request Ask(Action action, int32_t attempt = 0) {
     request.action = action;
     request.attempt = attempt;
     request.windows = kWindows;
+    return request;
+}
+
+inline Request AtMost(int32_t max_attempts, Request request) {
+    request.max_attempts = max_attempts;
     return request;
 }
 

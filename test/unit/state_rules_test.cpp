@@ -44,6 +44,8 @@ bool TooOldToBeKnown(const Point &p) {
     return Absent(p) && p.request.has_occurred_at && p.request.occurred_at < kStaleSince;
 }
 
+bool RanOutForTheLastTime(const Point &p) { return RanOut(p) && LastFailure(p); }
+
 constexpr Rule kClaiming[] = {
     Answers("may have been forgotten", TooOldToBeKnown, Outcome::Stale),
     Inserts("a new event", New, Outcome::Acquired),
@@ -54,14 +56,26 @@ constexpr Rule kClaiming[] = {
     Answers("our own claim, asked for by somebody else", OursOpen, Outcome::Busy),
     Answers("done", IsDone, Outcome::Duplicate),
     Answers("dead, even if due", IsDead, Outcome::Dead),
+    Updates("its lease ran out for the last time", RanOutForTheLastTime, Outcome::Dead),
     Updates("due, or its lease ran out", Due, Outcome::Acquired),
     Answers("not due yet", NotALease, Outcome::Backoff),
     Answers("a lease that runs, asked for again", SameOwner, Outcome::Acquired),
     Answers("a lease that runs", Always, Outcome::Busy),
 };
 
+constexpr Rule kReceiving[] = {
+    Answers("may have been forgotten", TooOldToBeKnown, Outcome::Stale),
+    Inserts("a new event", New, Outcome::Acquired),
+    Answers("another open transaction's", Others, Outcome::Busy),
+    Updates("forgotten", Forgotten, Outcome::Acquired),
+    Answers("a conflict", OtherFingerprint, Outcome::Conflict),
+    Answers("dead", IsDead, Outcome::Dead),
+    Answers("remembered, whatever its state", Always, Outcome::Duplicate),
+};
+
 bool NothingToGiveBack(const Point &p) { return Absent(p) && Asks(p, Action::GiveBack); }
-bool FailedRetry(const Point &p) { return Asks(p, Action::Fail) && Failed(p) && Due(p); }
+bool FailedTry(const Point &p) { return Asks(p, Action::Fail) && (Failed(p) || Pending(p)) && Due(p); }
+bool FailedLastTry(const Point &p) { return FailedTry(p) && LastFailure(p); }
 bool RunningLease(const Point &p) { return Processing(p) && !Due(p); }
 
 // A release whose caller holds no claim.
@@ -70,7 +84,8 @@ constexpr Rule kRecordingAFailure[] = {
     Inserts("a new event failed", New, Outcome::Backoff),
     Updates("a forgotten event failed", Forgotten, Outcome::Backoff),
     Answers("another open transaction's", Others, Outcome::Busy),
-    Updates("its retry failed", FailedRetry, Outcome::Backoff),
+    Updates("its last try failed", FailedLastTry, Outcome::Dead),
+    Updates("its try failed", FailedTry, Outcome::Backoff),
     Answers("done meanwhile", IsDone, Outcome::Duplicate),
     Answers("dead meanwhile", IsDead, Outcome::Dead),
     Answers("somebody works on it", RunningLease, Outcome::Busy),
@@ -106,11 +121,14 @@ bool CommittingNothingNew(const Point &p) {
     return Committing(p) && IsDone(p) && soon && !p.request.has_result && !p.request.has_cold_window;
 }
 
+bool FailingForTheLastTime(const Point &p) { return Asks(p, Action::Fail) && LastFailure(p); }
+
 constexpr Rule kSettlingAnOpenClaim[] = {
     Answers("heartbeat that adds nothing", ExtendingForNothing, Outcome::Acquired),
     Updates("heartbeat", Extending, Outcome::Acquired),
     Answers("commit of what the claim wrote", CommittingNothingNew, Outcome::Duplicate),
     Updates("commit", Committing, Outcome::Duplicate),
+    Updates("failure that was the last", FailingForTheLastTime, Outcome::Dead),
     Updates("release", Always, Outcome::Backoff),
 };
 
@@ -127,6 +145,38 @@ constexpr Rule kSettlingAgain[] = {
     Answers("failure that was the last", FailingTheDeadAgain, Outcome::Dead),
     Answers("giving back", GivingBackAgain, Outcome::Backoff),
     Refuses("something else", Always, Fault::NoSuchClaim),
+};
+
+bool DueAndNeverFailed(const Point &p) { return Pending(p) && Due(p) && p.seen.record.failures == 0; }
+
+// What may not be changed by hand, however.
+constexpr Rule kNotByHand[] = {
+    Refuses("no record", New, Fault::NoSuchEvent),
+    Answers("in the hands of another open transaction", Others, Outcome::Busy),
+    Refuses("forgotten, though its record is there", Forgotten, Fault::NoSuchEvent),
+    Answers("in the hands of our own open claim", OursOpen, Outcome::Busy),
+    Answers("done", IsDone, Outcome::Duplicate),
+    Answers("somebody works on it", RunningLease, Outcome::Busy),
+};
+
+constexpr Rule kRequeueing[] = {
+    Answers("it waits for a claim already", DueAndNeverFailed, Outcome::Backoff),
+    Updates("requeued", Always, Outcome::Backoff),
+};
+
+constexpr Rule kResolving[] = {
+    Updates("resolved", Always, Outcome::Duplicate),
+};
+
+bool Current(const Point &p) { return !p.seen.sealed; }
+bool NotCommitted(const Point &p) { return !Committed(p); }
+
+constexpr Rule kMoving[] = {
+    Answers("in the current generation", Current, Outcome::Busy),
+    Answers("no record, or in somebody's hands", NotCommitted, Outcome::Busy),
+    Answers("forgotten", Forgotten, Outcome::Busy),
+    Answers("settled", IsDone, Outcome::Busy),
+    Updates("unsettled", Always, Outcome::Busy),
 };
 
 bool Follows(const Rule &rule, const Point &p) {
@@ -153,16 +203,23 @@ void ExpectFirstMatchDecides(IsAbout is_about, const Rule (&rules)[kRules]) {
     for (size_t i = 0; i < kRules; i++) EXPECT_GT(matched[i], 0u) << "nothing is decided by: " << rules[i].name;
 }
 
-bool MaySettle(const Point &p) {
-    for (const Rule &rule : kNotHolding)
+template <size_t kRules>
+bool MatchesNone(const Rule (&rules)[kRules], const Point &p) {
+    for (const Rule &rule : rules)
         if (rule.matches(p)) return false;
-    return Settling(p);
+    return true;
 }
+
+bool MaySettle(const Point &p) { return Settling(p) && MatchesNone(kNotHolding, p); }
 
 bool MaySettleAnOpenClaim(const Point &p) { return MaySettle(p) && OpenClaim(p); }
 bool MaySettleAgain(const Point &p) { return MaySettle(p) && !OpenClaim(p); }
+bool MayRequeue(const Point &p) { return Asks(p, Action::Requeue) && MatchesNone(kNotByHand, p); }
+bool MayResolve(const Point &p) { return Asks(p, Action::Resolve) && MatchesNone(kNotByHand, p); }
 
 TEST(OrderOfJudgement, OfAClaim) { ExpectFirstMatchDecides(Claiming, kClaiming); }
+
+TEST(OrderOfJudgement, OfReceiving) { ExpectFirstMatchDecides(Receiving, kReceiving); }
 
 TEST(OrderOfJudgement, OfAReleaseWithoutAClaim) { ExpectFirstMatchDecides(WithoutClaim, kRecordingAFailure); }
 
@@ -171,6 +228,14 @@ TEST(OrderOfJudgement, OfWhoMayNotSettle) { ExpectFirstMatchDecides(Settling, kN
 TEST(OrderOfJudgement, OfSettlingAnOpenClaim) { ExpectFirstMatchDecides(MaySettleAnOpenClaim, kSettlingAnOpenClaim); }
 
 TEST(OrderOfJudgement, OfSettlingAgain) { ExpectFirstMatchDecides(MaySettleAgain, kSettlingAgain); }
+
+TEST(OrderOfJudgement, OfWhatMayNotBeChangedByHand) { ExpectFirstMatchDecides(ByHand, kNotByHand); }
+
+TEST(OrderOfJudgement, OfRequeueing) { ExpectFirstMatchDecides(MayRequeue, kRequeueing); }
+
+TEST(OrderOfJudgement, OfResolving) { ExpectFirstMatchDecides(MayResolve, kResolving); }
+
+TEST(OrderOfJudgement, OfMoving) { ExpectFirstMatchDecides(Moving, kMoving); }
 
 }  // namespace
 }  // namespace idem

@@ -141,6 +141,44 @@ TEST(Release, AfterACommitIsRefused) {
         ExpectRefused(Decide(Ask(action, kAttempt), Seen(Done(kNow + 1)), kNow), Fault::NoSuchClaim);
 }
 
+TEST(Release, WithAnErrorBacksOffLongerWithEachFailure) {
+    Request fail = Ask(Action::Fail, kAttempt);
+    fail.backs_off = true;
+    fail.backoff = {kMinute, kDay, 0.5};
+    Decision decision = Decide(fail, Seen(Lease(kNow + kMinute)), kNow);
+    Record record = ExpectWritten(decision, Effect::Update, Outcome::Backoff);
+    EXPECT_EQ(record.failures, 3);
+    EXPECT_EQ(decision.retry_after, 2 * kMinute);
+    EXPECT_EQ(record.claimable_at, kNow + 2 * kMinute);
+    EXPECT_EQ(record.expires_at, kNow + 2 * kMinute + kWindows.unresolved);
+}
+
+TEST(Release, WithTheLastErrorThatIsAllowedIsDead) {
+    for (const Sighting &seen : {Seen(Lease(kNow + kMinute)), Seen(Lease(kNow)), OpenInTransactionMode(kSecond)}) {
+        EXPECT_EQ(Decide(AtMost(4, Ask(Action::Fail, kAttempt)), seen, kNow).record.state, State::Failed);
+        Decision decision = Decide(AtMost(3, Ask(Action::Fail, kAttempt)), seen, kNow);
+        Record record = ExpectWritten(decision, Effect::Update, Outcome::Dead);
+        EXPECT_EQ(decision.retry_after, kForever);
+        EXPECT_EQ(record.state, State::Dead);
+        EXPECT_EQ(record.attempt, kAttempt);
+        EXPECT_EQ(record.failures, 3);
+        EXPECT_EQ(record.claimable_at, kForever);
+        EXPECT_EQ(record.settled_at, 0);
+        EXPECT_EQ(record.expires_at, kNow + kWindows.unresolved);
+    }
+}
+
+TEST(Release, WithoutAnErrorIsNeverDead) {
+    Decision decision = Decide(AtMost(1, Ask(Action::GiveBack, kAttempt)), Seen(Lease(kNow)), kNow);
+    EXPECT_EQ(ExpectWritten(decision, Effect::Update, Outcome::Backoff).state, State::Pending);
+}
+
+TEST(Release, WithTheMostFailuresThatCanBeCounted) {
+    Record record = Lease(kNow);
+    record.failures = INT32_MAX;
+    EXPECT_EQ(Decide(Ask(Action::Fail, kAttempt), Seen(record), kNow).record.failures, INT32_MAX);
+}
+
 // --- heartbeat
 
 TEST(Extend, LetsALeaseRunForAnotherHotWindowFromNow) {
@@ -220,66 +258,6 @@ TEST(Settling, WithoutAttemptOutsideTheClaimingTransactionIsRefused) {
         ExpectRefused(Decide(Ask(action), Seen(Lease(kNow), Holder::Other), kNow), Fault::AttemptMissing);
         ExpectRefused(Decide(Ask(action), Nothing(), kNow), Fault::NoSuchClaim);
     }
-}
-
-// --- release after a rollback: nobody holds a claim
-
-TEST(ReleaseWithoutAClaim, RecordsTheFailureOfANewEvent) {
-    for (Request fail : {Ask(Action::Fail), InTransactionMode(Ask(Action::Fail))}) {
-        Decision decision = Decide(fail, Nothing(), kNow);
-        Record record = ExpectWritten(decision, Effect::Insert, Outcome::Backoff);
-        EXPECT_EQ(decision.retry_after, 0);
-        EXPECT_EQ(record.state, State::Failed);
-        EXPECT_EQ(record.attempt, 1);
-        EXPECT_EQ(record.failures, 1);
-        EXPECT_EQ(record.claimable_at, kNow);
-        EXPECT_EQ(record.settled_at, 0);
-        EXPECT_EQ(record.expires_at, kNow + kWindows.unresolved);
-    }
-}
-
-TEST(ReleaseWithoutAClaim, KeepsTheEventForAsLongAsTheCallerSays) {
-    Request fail = Ask(Action::Fail);
-    fail.retry_after = kMinute;
-    for (const Sighting &seen : {Nothing(), Seen(Waiting(State::Failed, kNow))}) {
-        Decision decision = Decide(fail, seen, kNow);
-        EXPECT_EQ(decision.retry_after, kMinute);
-        EXPECT_EQ(decision.record.claimable_at, kNow + kMinute);
-    }
-}
-
-TEST(ReleaseWithoutAClaim, RecordsTheFailureOfARetry) {
-    Decision decision = Decide(Ask(Action::Fail), Seen(Waiting(State::Failed, kNow)), kNow);
-    Record record = ExpectWritten(decision, Effect::Update, Outcome::Backoff);
-    EXPECT_EQ(record.attempt, kAttempt + 1);
-    EXPECT_EQ(record.failures, 3);
-    EXPECT_EQ(record.first_seen_at, kNow - kDay);
-}
-
-TEST(ReleaseWithoutAClaim, RecordsTheFailureOfAForgottenEvent) {
-    Record record = ExpectWritten(Decide(Ask(Action::Fail), Seen(Done(kNow)), kNow), Effect::Update, Outcome::Backoff);
-    EXPECT_EQ(record.attempt, kAttempt + 1);
-    EXPECT_EQ(record.failures, 1);
-    EXPECT_EQ(record.first_seen_at, kNow);
-}
-
-TEST(ReleaseWithoutAClaim, OnlyTellsWhatHappenedMeanwhile) {
-    for (Action action : {Action::Fail, Action::GiveBack}) {
-        Request release = Ask(action);
-        ExpectKept(Decide(release, Seen(Done(kNow + 1)), kNow), Outcome::Duplicate, kForever);
-        ExpectKept(Decide(release, Seen(Dead()), kNow), Outcome::Dead, kForever);
-        ExpectKept(Decide(release, Seen(Lease(kNow + 5)), kNow), Outcome::Busy, 5);
-        ExpectKept(Decide(release, Seen(Lease(kNow)), kNow), Outcome::Backoff, 0);
-        ExpectKept(Decide(release, Seen(Waiting(State::Failed, kNow + 5)), kNow), Outcome::Backoff, 5);
-        ExpectKept(Decide(release, Seen(Waiting(State::Pending, kNow)), kNow), Outcome::Backoff, 0);
-        ExpectKept(Decide(release, Seen(Waiting(State::Failed, kNow), Holder::Other), kNow), Outcome::Busy, kSecond);
-    }
-}
-
-TEST(ReleaseWithoutAClaim, GivesBackNothing) {
-    ExpectKept(Decide(Ask(Action::GiveBack), Nothing(), kNow), Outcome::Backoff, 0);
-    ExpectKept(Decide(Ask(Action::GiveBack), Seen(Waiting(State::Failed, kNow)), kNow), Outcome::Backoff, 0);
-    ExpectKept(Decide(Ask(Action::GiveBack), Seen(Done(kNow)), kNow), Outcome::Backoff, 0);
 }
 
 }  // namespace

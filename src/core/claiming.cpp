@@ -1,0 +1,65 @@
+// How claims are decided, and the receiving of an event that is claimed later.
+#include <algorithm>
+
+#include "core/deciding.hpp"
+
+namespace idem {
+namespace {
+
+// How far a sender's clock may be off before an event is taken for older or younger than it is.
+Micros ClockMargin(Micros cold_window) { return std::min(3600 * kSecond, cold_window / 10); }
+
+// So old that it may have been settled and forgotten: nobody can tell.
+bool Stale(const Request &request, Micros now) {
+    Micros cold = request.windows.cold;
+    return request.has_occurred_at && request.occurred_at < now - (cold - ClockMargin(cold));
+}
+
+}  // namespace
+
+Decision DecideClaim(const Request &request, const Sighting &seen, Micros now) {
+    const Record &record = seen.record;
+
+    if (Absent(seen, now)) {
+        if (Stale(request, now)) return Keep(Outcome::Stale, Record{}, kForever);
+        return Write(seen, Outcome::Acquired, FirstClaim(request, seen, now), kForever);
+    }
+    if (seen.holder == Holder::Other) return Keep(Outcome::Busy, record, kOpenTransactionRetry);
+    if (seen.fingerprint == FingerprintMatch::Different) return Keep(Outcome::Conflict, record, kForever);
+
+    // The holder asks again, not knowing whether its acquire was committed.
+    bool same_claim = request.action == Action::Acquire && seen.same_owner;
+    if (seen.holder == Holder::OursOpen)
+        return same_claim ? Keep(Outcome::Acquired, record, kForever)
+                          : Keep(Outcome::Busy, record, kOpenTransactionRetry);
+    Outcome outcome = Standing(record, now);
+    if (outcome == Outcome::Busy && same_claim) return Keep(Outcome::Acquired, record, kForever);
+    if (outcome != Outcome::Acquired) return Keep(outcome, record, RetryAfter(record, outcome, now));
+
+    Record last = record;
+    bool ran_out = record.state == State::Processing;
+    if (ran_out) CountFailure(&last);  // a try that failed without a word
+    if (ran_out && Exhausted(request, last)) return Write(seen, Outcome::Dead, GivenUp(request, last, now), kForever);
+    Record next = NextClaim(request, seen, now);
+    next.failures = last.failures;
+    return Write(seen, Outcome::Acquired, next, kForever);
+}
+
+Decision DecideReceive(const Request &request, const Sighting &seen, Micros now) {
+    const Record &record = seen.record;
+
+    if (Absent(seen, now)) {
+        if (Stale(request, now)) return Keep(Outcome::Stale, Record{}, kForever);
+        Record received = {};
+        received.attempt = seen.found ? record.attempt : 0;
+        received.first_seen_at = now;
+        received.claimed_at = now;
+        return Write(seen, Outcome::Acquired, Waiting(request, received, now), kForever);
+    }
+    if (seen.holder == Holder::Other) return Keep(Outcome::Busy, record, kOpenTransactionRetry);
+    if (seen.fingerprint == FingerprintMatch::Different) return Keep(Outcome::Conflict, record, kForever);
+    // Whatever its state, it is remembered, which is all that was asked.
+    return Keep(record.state == State::Dead ? Outcome::Dead : Outcome::Duplicate, record, kForever);
+}
+
+}  // namespace idem
