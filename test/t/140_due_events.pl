@@ -86,12 +86,12 @@ foreach my $generation (1 .. 3)
 
 $node->pgbench('--no-vacuum --client=8 --transactions=1',
     0, [qr/processed: 8\/8/], [qr/^$/], 'eight callers at the same time, as the ring turns',
-    {   '130_transaction@7' => 'CALL work_in_transaction();',
-        '130_turn_inbox@1' => "CALL idem_rotate('inbox');\nCALL work_in_transaction();" });
+    {   '140_transaction@7' => 'CALL work_in_transaction();',
+        '140_turn_inbox@1' => "CALL idem_rotate('inbox');\nCALL work_in_transaction();" });
 $node->pgbench('--no-vacuum --client=8 --transactions=1',
     0, [qr/processed: 8\/8/], [qr/^$/], 'eight callers, of leases',
-    {   '130_lease@7' => 'CALL work_as_lease();',
-        '130_turn_outbox@1' => "CALL idem_rotate('outbox');\nCALL work_as_lease();" });
+    {   '140_lease@7' => 'CALL work_as_lease();',
+        '140_turn_outbox@1' => "CALL idem_rotate('outbox');\nCALL work_as_lease();" });
 
 # Leases that nobody settled are due when they have run out.
 my $unsettled = q{SELECT count(*) FROM outbox WHERE state <> 'done'};
@@ -108,7 +108,8 @@ foreach my $dedup ('inbox', 'outbox')
     is($node->safe_psql('postgres', "SELECT count(*), count(DISTINCT event_id) FROM worked WHERE dedup = '$dedup'"),
         3 * $events . '|' . 3 * $events, "$dedup: each worked on, and none twice");
     is( $node->safe_psql(
-            'postgres', "SELECT count(*) FROM $dedup WHERE event_id LIKE 'done%' OR event_id IN (SELECT event_id FROM worked)"),
+            'postgres',
+            "SELECT count(*) FROM $dedup WHERE event_id LIKE 'done%' OR event_id IN (SELECT event_id FROM worked)"),
         4.5 * $events, "$dedup: each remembered, in one generation");
 }
 
