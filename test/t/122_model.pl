@@ -13,7 +13,7 @@ my $steps = 3000;
 
 my $node = PostgreSQL::Test::Cluster->new('main');
 $node->init;
-$node->append_conf('postgresql.conf', "idem.purge = off\nautovacuum = off\nlog_statement = none");
+$node->append_conf('postgresql.conf', "idem.purge = off\nidem.backoff_jitter = 0\nautovacuum = off\nlog_statement = none");
 $node->start;
 $node->safe_psql(
     'postgres', q{

@@ -16,7 +16,7 @@ foreach my $preload ('', 'idem')
     {
         my $node = $node{$name} = PostgreSQL::Test::Cluster->new("$name$preload");
         $node->init(allows_streaming => 'logical');
-        $node->append_conf('postgresql.conf', "shared_preload_libraries = '$preload'\nidem.purge = off\nautovacuum = off");
+        $node->append_conf('postgresql.conf', "shared_preload_libraries = '$preload'\nidem.purge = off\nidem.backoff_jitter = 0\nautovacuum = off");
         $node->start;
         $node->safe_psql('postgres',
             q{CREATE EXTENSION idem; SELECT idem_create_table('outbox', mode => 'lease', generations => 4)});
