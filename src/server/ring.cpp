@@ -186,17 +186,18 @@ Due WhatIsDue(const Pass &pass) {
 
 void SealGenerations(const Pass &pass) {
     int64_t next = INT64_MIN;
+    std::optional<FilterBuild> build;
     auto seal_one = [&](DedupTable &table) {
         for (int64_t g = Max(next, table.oldest_generation); g < table.current_generation; g++) {
             if (!NeedsSeal(table, g, pass.pace)) continue;
             next = g + 1;
-            Seal(table, g, pass.pace);
+            build = Seal(table, g, pass.pace);
             return true;
         }
         return false;
     };
-    while (InStep(pass.dedup, pass.patience, seal_one)) {
-    }
+    while (InStep(pass.dedup, pass.patience, seal_one))
+        if (build) PublishColumn(*build);
 }
 
 void TidySlots(const Pass &pass) {
@@ -220,12 +221,14 @@ void TidySlots(const Pass &pass) {
 
 void RetireGenerations(const Pass &pass) {
     for (;;) {
+        std::optional<FilterBuild> build;
         bool due = InStep(pass.dedup, pass.patience, [&](DedupTable &table) {
             // Somebody may have shortened by hand what its census says.
             if (pass.asked && table.oldest_generation < table.current_generation)
-                Seal(table, table.oldest_generation, pass.pace);
+                build = Seal(table, table.oldest_generation, pass.pace);
             return MayHaveExpired(table);
         });
+        if (build) PublishColumn(*build);
         if (!due) return;
         MoveUnsettled(pass);
 
