@@ -33,7 +33,7 @@ SELECT FROM unnest(ARRAY['send', 'call']) h, idem_acquire('outbox', h, 'run out'
 CALL idem_rotate('outbox');
 
 BEGIN;
-SELECT plan(73);
+SELECT plan(75);
 CREATE TEMP VIEW stored AS SELECT handler, event_id, concat_ws(' ', tableoid, ctid, xmin, xmax) AS version FROM outbox;
 
 -- Listed
@@ -92,17 +92,19 @@ SELECT is(ROW(state, attempt, failures)::text, '(pending,1,0)', 'is due then')
 FROM outbox WHERE event_id = 'failed, not due';
 SELECT is(outcome, 'backoff', 'what is due already') FROM idem_requeue('outbox', 'kept', 'failed');
 SELECT is(ROW(state, failures)::text, '(pending,0)', 'has its failures forgotten') FROM outbox WHERE event_id = 'failed';
-SELECT is(ROW(outcome, retry_after)::text, '(backoff,00:00:00)', 'a lease that ran out')
-FROM idem_requeue('outbox', 'kept', 'run out');
-SELECT is(ROW(state, attempt, failures)::text, '(pending,1,0)', 'waits, its last try not counted')
+SELECT is(outcome, 'backoff', 'a lease that ran out') FROM idem_requeue('outbox', 'kept', 'run out');
+SELECT is(ROW(state, attempt, failures)::text, '(pending,1,0)', 'is due without being counted as a failure')
 FROM outbox WHERE handler = 'kept' AND event_id = 'run out';
+SELECT throws_ok($$SELECT idem_commit('outbox', 'kept', 'run out', attempt => 1)$$, 'ID002', NULL,
+    'its holder comes too late');
 
 -- What is not requeued
 
 CREATE TEMP TABLE before AS TABLE stored;
 SELECT is(ROW(r.acquired, r.outcome, r.retry_after > '0')::text, expected, event || ': only told')
 FROM (VALUES ('running', '(f,busy,t)'), ('done', '(f,duplicate,)'), ('received', '(f,backoff,f)'),
-             ('given back', '(f,backoff,f)'), ('failed', '(f,backoff,f)')) v (event, expected),
+             ('given back', '(f,backoff,f)'), ('run out', '(f,backoff,f)'),
+             ('failed', '(f,backoff,f)')) v (event, expected),
      LATERAL idem_requeue('outbox', 'kept', event) r;
 SELECT throws_ok($$SELECT idem_requeue('outbox', 'kept', 'expired')$$, 'ID002',
     'no event "expired" of handler "kept" is remembered', 'what is forgotten');

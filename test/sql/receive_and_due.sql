@@ -52,8 +52,16 @@ BEGIN
     UPDATE inbox SET expires_at = now() WHERE event_id = 'expired';
 END $$;
 
+-- A few events that are due among many that are settled, in a sealed generation and in the current one.
+SELECT idem_create_table('big', generations => 3) \g /dev/null
+SELECT count(idem_accept('big', 'book', i::text)), count(idem_receive('big', 'send', 'sealed ' || i % 9))
+FROM generate_series(1, 10000) i \g /dev/null
+CALL idem_rotate('big');
+SELECT count(idem_accept('big', 'book', i || '+')), count(idem_receive('big', 'send', 'current ' || i % 9))
+FROM generate_series(1, 10000) i \g /dev/null
+
 BEGIN;
-SELECT plan(68);
+SELECT plan(75);
 
 -- Received
 
@@ -174,6 +182,23 @@ SELECT results_eq($$SELECT ROW(handler, state)::text FROM mixed WHERE event_id =
     ARRAY['(e,done)', '(f,processing)'], 'each in its own mode');
 SELECT throws_ok($$SELECT idem_commit('mixed', 'e', 'x', attempt => 2)$$, 'ID002', NULL, 'a wrong attempt');
 SELECT lives_ok($$SELECT idem_commit('mixed', 'e', 'x', attempt => 1)$$, 'the right one');
+
+-- What it costs depends on what is due, not on what is settled, whatever the server knows of the table
+
+CREATE TEMP VIEW all_scans AS
+    SELECT sum(seq_scan) AS tables, sum(idx_tup_fetch) AS events FROM pg_stat_xact_user_tables
+    WHERE relid IN (SELECT inhrelid FROM pg_inherits WHERE inhparent = 'big'::regclass);
+CREATE TEMP TABLE before_due AS TABLE all_scans;
+CREATE TEMP VIEW scans AS
+    SELECT a.tables - b.tables AS tables, a.events - b.events AS events FROM all_scans a, before_due b;
+SELECT is(count(*), 4::bigint, 'a few events') FROM idem_due('big', max_events => 4);
+SELECT is(tables, 0::numeric, 'no partition is read as a whole') FROM scans;
+SELECT cmp_ok(events, '<', 40::numeric, 'nor many of its events, from a table that was never analyzed') FROM scans;
+ANALYZE big;
+SELECT is(count(*), 14::bigint, 'all others') FROM idem_due('big', 'send');
+SELECT is_empty($$SELECT FROM idem_due('big', 'book')$$, 'and a handler without any');
+SELECT is(tables, 0::numeric, 'from one that was: neither') FROM scans;
+SELECT cmp_ok(events, '<', 200::numeric, 'nor many of its events') FROM scans;
 
 -- Refused
 

@@ -47,7 +47,7 @@ SELECT FROM idem_release('inbox', 'book', 'savepoint', error => 'not enough');
 COMMIT;
 
 BEGIN;
-SELECT plan(58);
+SELECT plan(60);
 CREATE TEMP VIEW stored AS
     SELECT event_id, concat_ws(' ', tableoid, ctid, xmin, xmax, i) AS version FROM inbox i
     UNION ALL SELECT event_id, concat_ws(' ', tableoid, ctid, xmin, xmax, o) FROM outbox o;
@@ -178,6 +178,11 @@ SELECT is(ROW(outcome, attempt, retry_after, error)::text, '(backoff,2,00:00:20,
 FROM idem_release('inbox', 'book', 'due', error => 'again');
 SELECT is(ROW(outcome, attempt, retry_after)::text, '(backoff,2,01:00:00)', 'or after a time that is given')
 FROM idem_release('inbox', 'book', 'due 2', error => 'again', retry_after => '1 hour');
+SELECT is(ROW(outcome, attempt, retry_after, error)::text, '(backoff,1,00:00:10,no)',
+    'as the first one of what was received before')
+FROM idem_release('inbox', 'book', 'received', error => 'no');
+SELECT is(ROW(state, failures, payload)::text, '(failed,1,1)', 'which keeps its payload')
+FROM inbox WHERE event_id = 'received';
 CREATE TEMP TABLE before AS TABLE stored;
 SELECT is(ROW(outcome, attempt, error)::text, '(backoff,1,first)', 'where it is not due, it is told what is there')
 FROM idem_release('inbox', 'book', 'not due', error => 'again');

@@ -28,7 +28,11 @@ $node->safe_psql(
     SELECT dedup.idem_create_table('"Shop"."In Box"', '5 minutes', '7 days', generations => 3);
     SELECT dedup.idem_create_table('"Shop".outbox', '1 hour', '20 days', mode => 'lease');
     SELECT dedup.idem_create_table('"Shop".hot', unlogged => true);
+    SELECT dedup.idem_set_policy('"Shop"."In Box"', max_attempts => 3, backoff_base => '0');
+    SELECT dedup.idem_set_policy('"Shop"."In Box"', 'notify', hot_window => '1 minute', mode => 'lease',
+        on_unavailable => 'allow');
     SELECT dedup.idem_create_table('"Shop".dropped');
+    SELECT dedup.idem_set_policy('"Shop".dropped', 'notify', max_attempts => 3);
     DROP TABLE "Shop".dropped;
     GRANT USAGE ON SCHEMA "Shop" TO shop_application;
     GRANT SELECT, INSERT, UPDATE ON "Shop"."In Box", "Shop".outbox, "Shop".hot TO shop_application;
@@ -54,6 +58,7 @@ sub contents
     return $node->safe_psql(
         $database, q{
         SELECT * FROM dedup.idem_registry ORDER BY dedup::text;
+        SELECT * FROM dedup.idem_handler_policy ORDER BY dedup::text, handler;
         SELECT * FROM dedup.idem_control ORDER BY dedup::text;
         SELECT * FROM "Shop"."In Box" ORDER BY key;
         SELECT * FROM "Shop".outbox ORDER BY key;
@@ -84,6 +89,8 @@ sub restored_database_goes_on
     is($acquire->("$outbox, 'claimed in generation 0', owner => 'delivery 1'"),
         'acquired|1|', "$how: lease of its owner");
     is($acquire->("$outbox, 'run out'"), 'acquired|2|', "$how: lease that ran out is taken over");
+    is($acquire->(q{'"Shop"."In Box"', 'notify', 'new'}), 'acquired|1|', "$how: new event of a handler with a policy");
+    is($acquire->(q{'"Shop"."In Box"', 'notify', 'new'}), 'busy|1|', "$how: it is the lease that its policy says");
 
     foreach my $event ('claimed in generation 0', 'claimed in generation 1')
     {
@@ -118,6 +125,8 @@ sub restored_database_goes_on
 my $folder = PostgreSQL::Test::Utils::tempdir;
 my $contents = contents('source');
 like($contents, qr/^\d+\|transaction/m, 'registry still has the row of a dropped table');
+like($contents, qr/^\d+\|notify\|/m, 'and that of its handler');
+like($contents, qr/^"Shop"\."In Box"\|notify\|lease\|00:01:00\|.*\|allow\|/m, 'a handler has a policy');
 $contents =~ s/^\d+\|.*\n//mg;
 
 # Who dumps, what is passed to pg_dump, and how it is restored.
