@@ -3,13 +3,13 @@
 # locks of one with many claims.
 
 import argparse
-import re
 import threading
 import time
 
 import psycopg2
 
 from figures import median_of, verdict
+from server import private_kb, process_of
 
 LOOP = """DO $$
 DECLARE
@@ -67,12 +67,7 @@ def open_event():
 def memory(calls):
     """One transaction with very many settled claims."""
     connection, cursor = connect()
-    cursor.execute("SELECT pg_backend_pid()")
-    process = cursor.fetchone()[0]
-
-    def private_kb():
-        with open(f"/proc/{process}/status") as status:
-            return int(re.search(r"^RssAnon:\s+(\d+) kB", status.read(), re.MULTILINE)[1])
+    process = process_of(cursor)
 
     def contexts_kb():
         cursor.execute("SELECT sum(total_bytes) / 1024 FROM pg_backend_memory_contexts")
@@ -82,13 +77,13 @@ def memory(calls):
         cursor.execute(LOOP.format(first=first, last=last, name="memory", settle=SETTLE.format(name="memory")))
 
     loop(1, 10_000)
-    contexts_before, private_before = contexts_kb(), private_kb()
+    contexts_before, private_before = contexts_kb(), private_kb(process)
     worker = threading.Thread(target=loop, args=(10_001, 10_000 + calls))
     peak = private_before
     worker.start()
     while worker.is_alive():
         worker.join(0.05)
-        peak = max(peak, private_kb())
+        peak = max(peak, private_kb(process))
     contexts_after = contexts_kb()
     connection.rollback()
     connection.close()

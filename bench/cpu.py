@@ -7,9 +7,8 @@ import argparse
 import statistics
 from dataclasses import dataclass
 
-import psycopg2
-
 from figures import ratios, median_of, verdict
+from server import cpu_ns, process_of, session, wal_position
 
 INSERT = """INSERT INTO {table} (handler, event_id, status, created_at, expires_at)
             VALUES ('charge-wallet', id, 'processing', clock_timestamp(), clock_timestamp() + '15 minutes')
@@ -124,53 +123,56 @@ END $body$"""
 
 
 class Side:
-    """A connection whose loop runs one side; its server process does nothing else."""
+    """A session whose loop runs one side; its server process does nothing else. `number` is SQL which makes the number
+    that an event's id is made of; `expected` says whether the events are new, null that nothing is called."""
 
-    def __init__(self, group, statements, known):
-        self.connection = psycopg2.connect("")
-        self.connection.autocommit = True
-        self.cursor = self.connection.cursor()
-        number = f"1 + floor(random() * {known})::int" if group.duplicates else "i"
-        expected = "NULL" if not statements else "false" if group.duplicates else "true"
+    def __init__(self, statements, number="i", expected="true"):
+        self.cursor = session()
         self.cursor.execute(LOOP.format(number=number, statements=statements, expected=expected))
-        self.cursor.execute("SELECT pg_backend_pid()")
-        self.process = self.cursor.fetchone()[0]
+        self.process = process_of(self.cursor)
         self.cpu, self.wal = [], []
 
-    def cpu_ns(self):
-        with open(f"/proc/{self.process}/schedstat") as schedstat:
-            return int(schedstat.read().split()[0])
-
     def run(self, first, calls):
-        before = self.cpu_ns()
+        before = cpu_ns(self.process)
         self.cursor.execute("SELECT pg_temp.loop(%s, %s)", (first, calls))
-        return (self.cpu_ns() - before) / calls / 1000
+        return (cpu_ns(self.process) - before) / calls / 1000
+
+    def close(self):
+        self.cursor.connection.close()
 
 
-def wal_position(cursor):
-    cursor.execute("SELECT pg_current_wal_insert_lsn() - '0/0'")
-    return int(cursor.fetchone()[0])
+def one_of(first, last):
+    """A number of an event between these."""
+    return f"{first} + floor(random() * {last - first + 1})::int"
+
+
+def take_turns(sides, first, calls, turns, observer, number="i"):
+    """Fills the sides' lists of CPU and WAL per call, that of the empty loop subtracted; returns the empty loop's side."""
+    loop = Side("", number, "NULL")
+    loop.run(first, 10_000)
+    everybody = [loop, *sides]
+    for turn in range(turns):
+        for side in everybody if turn % 2 == 0 else reversed(everybody):
+            before = wal_position(observer)
+            side.cpu.append(side.run(first, calls))
+            side.wal.append((wal_position(observer) - before) / calls)
+        first += calls
+    for side in sides:
+        side.cpu = [gross - empty for gross, empty in zip(side.cpu, loop.cpu)]
+    print(f"  event id and loop, subtracted below: {median_of(loop.cpu)} µs")
+    return loop
 
 
 def measure(group, calls, turns, known, observer):
-    sides = {name: Side(group, statements, known) for name, statements in {"": "", **group.sides}.items()}
-    first = group.first_id
+    number, expected = (one_of(1, known), "false") if group.duplicates else ("i", "true")
+    sides = {name: Side(statements, number, expected) for name, statements in group.sides.items()}
+    print(f"\n{group.title}")
     for side in sides.values():
-        side.run(first, group.warm_up)
-    first += group.warm_up
-    for turn in range(turns):
-        names = list(sides) if turn % 2 == 0 else list(reversed(sides))
-        for name in names:
-            before = wal_position(observer)
-            sides[name].cpu.append(sides[name].run(first, calls))
-            sides[name].wal.append((wal_position(observer) - before) / calls)
-        first += calls
+        side.run(group.first_id, group.warm_up)
+    # To be closed at the end: a session that ends drops its function, and so writes.
+    loop = take_turns(sides.values(), group.first_id + group.warm_up, calls, turns, observer, number)
 
-    loop = sides.pop("")
-    print(f"\n{group.title}\n  event id and loop, subtracted below: {median_of(loop.cpu)} µs")
-    for name, side in sides.items():
-        side.cpu = [gross - empty for gross, empty in zip(side.cpu, loop.cpu)]
-        print(f"  {name:24} {median_of(side.cpu):>22} µs CPU {median_of(side.wal, 0):>16} bytes of WAL")
+    print_sides(sides)
     for c in group.comparisons:
         idem, hand = sides[c.idem], sides[c.hand]
         report(f"{c.idem} / {c.hand}, CPU", ratios(idem.cpu, hand.cpu), c.cpu_target)
@@ -179,7 +181,12 @@ def measure(group, calls, turns, known, observer):
     if group.duplicates:
         duplicates_write_nothing(sides["idem"], calls)
     for side in [loop, *sides.values()]:
-        side.connection.close()
+        side.close()
+
+
+def print_sides(sides):
+    for name, side in sides.items():
+        print(f"  {name:24} {median_of(side.cpu):>22} µs CPU {median_of(side.wal, 0):>16} bytes of WAL")
 
 
 def report(what, values, target):
@@ -188,13 +195,13 @@ def report(what, values, target):
 
 
 def duplicates_write_nothing(side, calls):
-    side.connection.autocommit = False
+    side.cursor.connection.autocommit = False
     before = wal_position(side.cursor)
     side.run(1, calls)
     written = wal_position(side.cursor) - before
     side.cursor.execute("SELECT pg_current_xact_id_if_assigned()")
     xid = side.cursor.fetchone()[0]
-    side.connection.rollback()
+    side.cursor.connection.rollback()
     print(f"  idem: {written} bytes of WAL in {calls} calls, transaction id {xid}  "
           + verdict(written == 0 and xid is None, "0 bytes, no transaction id"))
 
@@ -207,12 +214,10 @@ def main():
     parser.add_argument("--only", default="", help="groups whose title contains this")
     arguments = parser.parse_args()
 
-    observer = psycopg2.connect("")
-    observer.autocommit = True
-    cursor = observer.cursor()
+    observer = session()
     for group in GROUPS:
         if arguments.only in group.title:
-            measure(group, arguments.calls, arguments.turns, arguments.known, cursor)
+            measure(group, arguments.calls, arguments.turns, arguments.known, observer)
 
 
 if __name__ == "__main__":

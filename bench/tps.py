@@ -5,11 +5,10 @@
 
 import argparse
 import os
-import re
 import statistics
-import subprocess
 
 from figures import ratios, median_of, verdict
+from server import tps
 
 SCRIPTS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "pgbench")
 
@@ -21,19 +20,9 @@ COMPARISONS = [
 ]
 
 
-def tps(script, clients, synchronous_commit, seconds, dropped, known):
-    environment = dict(os.environ, PGOPTIONS=f"-c synchronous_commit={synchronous_commit}")
-    run = subprocess.run(
-        ["pgbench", "-n", "-M", "prepared", "-c", str(clients), "-j", str(min(clients, 2)), "-T", str(seconds),
-         "-P", "1", "-D", f"known={known}", "-f", os.path.join(SCRIPTS, script + ".sql")],
-        env=environment, capture_output=True, text=True)
-    failed = re.search(r"number of failed transactions: (\d+)", run.stdout)
-    if run.returncode != 0 or not failed or int(failed[1]) > 0:
-        raise SystemExit(f"pgbench failed on {script}:\n{run.stdout}{run.stderr}")
-    rates = [float(rate) for rate in re.findall(r"^progress: [\d.]+ s, ([\d.]+) tps", run.stderr, re.MULTILINE)]
-    if len(rates) <= dropped:
-        raise SystemExit(f"pgbench reported too few seconds of {script}:\n{run.stderr}")
-    return statistics.mean(rates[dropped:])
+def script_of(name):
+    with open(os.path.join(SCRIPTS, name + ".sql")) as script:
+        return script.read()
 
 
 def verdict_of(values, target):
@@ -64,8 +53,8 @@ def main():
                     continue
                 for clients in arguments.clients:
                     for side in ("hand", "idem") if turn % 2 == 0 else ("idem", "hand"):
-                        rate = tps(f"{name}_{side}", clients, setting, arguments.seconds, arguments.drop,
-                                   arguments.known)
+                        rate = statistics.mean(tps(script_of(f"{name}_{side}"), clients, arguments.seconds,
+                                                   arguments.drop, setting, known=arguments.known))
                         measured.setdefault((name, setting, clients), {}).setdefault(side, []).append(rate)
 
     for name, title, settings in COMPARISONS:

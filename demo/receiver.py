@@ -1,4 +1,4 @@
-"""The receiver of the demo's webhooks: what its handlers do with a delivery, and how the demo lets them die over it.
+"""The receiver of the demo's webhooks: what its handlers do with a delivery, and how the demo lets them fail and die.
 
 Every thread is a session with a connection of its own. A handler function takes a connection, a call (one delivery to
 one handler) and the death that is planned for it, and returns the answer to the sender.
@@ -7,6 +7,7 @@ one handler) and the death that is planned for it, and returns the answer to the
 import functools
 import os
 import socket
+import sys
 import threading
 import time
 from typing import NamedTuple, Optional
@@ -14,7 +15,7 @@ from typing import NamedTuple, Optional
 import psycopg2
 import psycopg2.extras
 
-LEASE_SECONDS = 1
+LEASE_SECONDS = 1  # the hot window in schema.sql
 
 # Ways to die. A killed session (by the server) and a vanished one (its machine is gone) die before COMMIT, or before
 # the message goes out; an unanswered one dies after all is done, but before it tells its sender.
@@ -42,7 +43,13 @@ class Call(NamedTuple):
     batch: Optional[str]
     body: str
     cents: int
-    forged: bool
+    forged: bool = False
+    signature: Optional[str] = None
+
+    @property
+    def event(self):
+        """What idem knows the event by."""
+        return self.handler, self.event_id, self.batch
 
 
 class Answer(NamedTuple):
@@ -57,18 +64,57 @@ class Died(Exception):
     """The session is no more."""
 
 
+class Failed(Exception):
+    """The handler could not do its work."""
+
+
+# How many attempts fail, the first ones, by event; set by replay.py.
+failing_attempts = {}
+
+OVERLOADED, UNKNOWN_CUSTOMER = "the service is overloaded", "the CRM knows no such customer"
+
+
 def in_one_transaction(db, call, death):
     """Claim, business write and settling share a transaction, so that a death leaves nothing behind."""
     with db.cursor() as cursor:
         cursor.execute(
             "SELECT acquired, outcome, attempt, result FROM idem_acquire('inbox', %(handler)s, %(event_id)s, %(batch)s,"
-            f" fingerprint => {FINGERPRINT[call.source]})", call._asdict())
+            f" payload => %(body)s, fingerprint => {FINGERPRINT[call.source]})", call._asdict())
         claim = cursor.fetchone()
-        if claim.acquired:
+        outcome = work_and_settle(cursor, call, claim.attempt) if claim.acquired else claim.outcome
+    die_early(db, death)
+    db.commit()
+    return Answer(outcome, claim.attempt, claim.result)
+
+
+def work_and_settle(cursor, call, attempt):
+    """Does the work and commits the claim. If the work fails, undoes it and keeps the event with its error."""
+    cursor.execute("SAVEPOINT work")
+    try:
+        if call.handler == "wecom/store-message":
+            cursor.execute("SELECT store_message(%(body)s)", call._asdict())
+        else:
             book("ledger", cursor, call)
-            cursor.execute(
-                "SELECT idem_commit('inbox', %(handler)s, %(event_id)s, %(batch)s,"
-                f" result => {RESULT})", call._asdict())
+        fail_early(call, attempt)
+    except (Failed, psycopg2.ProgrammingError) as error:
+        cursor.execute("ROLLBACK TO SAVEPOINT work")
+        cursor.execute(
+            "SELECT outcome FROM idem_release('inbox', %(handler)s, %(event_id)s, %(batch)s, error => %(error)s)",
+            {**call._asdict(), "error": first_line(error)})
+        return cursor.fetchone().outcome
+    cursor.execute(
+        f"SELECT idem_commit('inbox', %(handler)s, %(event_id)s, %(batch)s, result => {RESULT})", call._asdict())
+    return "acquired"
+
+
+def in_one_call(db, call, death):
+    """Where the work is a function of the database, idem_once does all of it, also when it fails."""
+    with db.cursor() as cursor:
+        cursor.execute(
+            "SELECT outcome, attempt, result FROM idem_once('inbox', %(handler)s, %(event_id)s, 'store_message(jsonb)',"
+            " jsonb_build_object('event_id', %(event_id)s, 'batch', %(batch)s, 'message', %(body)s::jsonb),"
+            " batch => %(batch)s)", call._asdict())
+        claim = cursor.fetchone()
     die_early(db, death)
     db.commit()
     return Answer(claim.outcome, claim.attempt, claim.result)
@@ -105,23 +151,37 @@ def with_lease(db, call, death):
     with db.cursor() as cursor:
         cursor.execute(
             "SELECT acquired, outcome, attempt, result FROM idem_acquire('outside', %(handler)s, %(event_id)s,"
-            f" %(batch)s, fingerprint => {FINGERPRINT[call.source]}, hot_window => make_interval(secs => %(lease)s))",
-            {**call._asdict(), "lease": LEASE_SECONDS})
+            f" %(batch)s, payload => %(body)s, fingerprint => {FINGERPRINT[call.source]})", call._asdict())
         claim = cursor.fetchone()
-        db.commit()
-        if not claim.acquired:
-            return Answer(claim.outcome, claim.attempt, claim.result)
-        die_early(db, death)
-        if time.monotonic() - claimed_at > LEASE_SECONDS / 2:
-            # On a stalled machine the lease might end while the message goes out; leave it to whoever comes after.
-            return Answer("busy")
-        with shared_connection("message service").cursor() as service:
-            book("outside_world", service, call)
-        cursor.execute(
-            "SELECT idem_commit('outside', %(handler)s, %(event_id)s, %(batch)s, attempt => %(attempt)s,"
-            f" result => {RESULT})", {**call._asdict(), "attempt": claim.attempt})
-        db.commit()
-    return Answer(claim.outcome, claim.attempt)
+    db.commit()
+    if not claim.acquired:
+        return Answer(claim.outcome, claim.attempt, claim.result)
+    die_early(db, death)
+    return Answer(send_and_settle(db, call, claim.attempt, claimed_at), claim.attempt)
+
+
+def send_and_settle(db, call, attempt, claimed_at):
+    """Sends the message of a committed claim, and settles that as done; or as failed, if it could not be sent."""
+    if time.monotonic() - claimed_at > LEASE_SECONDS / 2:
+        # On a stalled machine the lease might end while the message goes out; leave it to whoever comes after.
+        return "busy"
+    with db.cursor() as cursor:
+        try:
+            fail_early(call, attempt)
+            with shared_connection("message service").cursor() as service:
+                book("outside_world", service, call)
+            outcome = "acquired"
+            cursor.execute(
+                "SELECT idem_commit('outside', %(handler)s, %(event_id)s, %(batch)s, attempt => %(attempt)s,"
+                f" result => {RESULT})", {**call._asdict(), "attempt": attempt})
+        except Failed as error:
+            cursor.execute(
+                "SELECT outcome FROM idem_release('outside', %(handler)s, %(event_id)s, %(batch)s,"
+                " attempt => %(attempt)s, error => %(error)s)",
+                {**call._asdict(), "attempt": attempt, "error": first_line(error)})
+            outcome = cursor.fetchone().outcome
+    db.commit()
+    return outcome
 
 
 def without_idem(db, call, death):
@@ -140,6 +200,23 @@ def book(table, cursor, call):
         " VALUES (%(handler)s, %(event_id)s, %(batch)s, %(cents)s)", call._asdict())
 
 
+def cents(handler, body):
+    """What a handler has to book."""
+    return body["data"]["object"]["amount"] if handler == "stripe/charge-wallet" else 0
+
+
+def first_line(error):
+    """What went wrong, as it is kept with the event."""
+    return str(error).splitlines()[0]
+
+
+def fail_early(call, attempt):
+    """Fails, if so planned: for a while, or for good."""
+    attempts = failing_attempts.get(call.event, 0)
+    if attempt <= attempts:
+        raise Failed(UNKNOWN_CUSTOMER if attempts == sys.maxsize else OVERLOADED)
+
+
 this_thread = threading.local()
 
 
@@ -153,7 +230,7 @@ def connection():
 @functools.lru_cache(maxsize=None)
 def shared_connection(name):
     """A connection which takes no part in anybody's transaction."""
-    db = psycopg2.connect("", application_name=name)
+    db = psycopg2.connect("", application_name=name, cursor_factory=psycopg2.extras.NamedTupleCursor)
     db.autocommit = True
     return db
 
@@ -170,10 +247,22 @@ def die_early(db, death):
         raise Died
 
 
+def is_genuine(db, call):
+    """Whether the sender has signed the delivery. Who has not must not get as far as to occupy the event's id."""
+    with db.cursor() as cursor:
+        cursor.execute(
+            "SELECT idem_verify_signature(source, convert_to(%(body)s, 'UTF8'), %(signature)s, secret) AS genuine"
+            " FROM webhook_secret WHERE source = %(source)s", call._asdict())
+        return cursor.fetchone().genuine
+
+
 def receive(handle, call, death):
     """Hands a call to its handler and returns the answer; whoever dies does not answer."""
     db = connection()
     try:
+        if call.signature is not None and not is_genuine(db, call):
+            db.rollback()
+            return Answer("refused")
         answer = handle(db, call, death)
         if death == UNANSWERED:
             raise Died

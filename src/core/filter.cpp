@@ -54,8 +54,6 @@ uint8_t BitOf(int column) { return static_cast<uint8_t>(1 << column % 8); }
 
 }  // namespace
 
-size_t RowBytes(FilterShape shape) { return (shape.columns + 7) / 8; }
-
 size_t FilterBytes(FilterShape shape) { return shape.positions * RowBytes(shape); }
 
 FilterShape FitFilter(uint64_t keys_per_column, int columns, size_t most_bytes) {

@@ -25,7 +25,7 @@ struct FilterShape {
     int columns;         // 1 … kMostColumns
 };
 
-size_t RowBytes(FilterShape shape);
+constexpr size_t RowBytes(FilterShape shape) { return (shape.columns + 7) / 8; }
 size_t FilterBytes(FilterShape shape);
 
 // The shape for so many keys in every column, with some room for more, of at most most_bytes; a smaller one with more

@@ -127,7 +127,8 @@ struct Attempt {
     bool FindRow() {
         if (FindOwn()) return true;
         uint64_t candidates = Candidates();
-        if (std::popcount(candidates) <= kFewGenerations)
+        bool few = table.filter >= 0 && std::popcount(candidates) <= kFewGenerations;
+        if (candidates == 0 || few)
             return LookInSealed(candidates) && (FoundLive() || LookInCurrent());
         if (!LookInCurrent() || !LookInSealed(candidates)) return false;
         return FoundLive() || Claims(call) || LookInCurrent();

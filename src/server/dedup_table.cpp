@@ -3,6 +3,7 @@
 #include "server/extension.hpp"
 #include "server/filter_memory.hpp"
 #include "server/registry.hpp"
+#include "server/table_order.hpp"
 
 namespace idem {
 namespace {
@@ -21,90 +22,6 @@ uint64_t invalidations = 0;
 [[noreturn]] void NotADedupTable(const char *name) {
     ereport(ERROR, (errcode(ERRCODE_WRONG_OBJECT_TYPE), errmsg("\"%s\" is not a dedup table", name),
                     errhint("Make one with idem_create_table.")));
-}
-
-[[noreturn]] void OutOfOrder(const char *name, const char *detail) {
-    ereport(ERROR, (errcode(ERRCODE_WRONG_OBJECT_TYPE), errmsg("dedup table \"%s\" is not in order", name),
-                    errdetail("%s", detail)));
-}
-
-// Whether a trigger is the one which tells of others' writes, in whatever state.
-bool IsTouch(const Trigger &trigger) {
-    return trigger.tgfoid == InstalledExtension().touch && TRIGGER_FOR_ROW(trigger.tgtype) &&
-           TRIGGER_FOR_BEFORE(trigger.tgtype);
-}
-
-// Whether every write by others to the partition is told, also by replication.
-bool IsWatched(Relation partition) {
-    const TriggerDesc *triggers = partition->trigdesc;
-    for (int i = 0; triggers != nullptr && i < triggers->numtriggers; i++) {
-        const Trigger &trigger = triggers->triggers[i];
-        if (IsTouch(trigger) && trigger.tgenabled == TRIGGER_FIRES_ALWAYS && TRIGGER_FOR_INSERT(trigger.tgtype) &&
-            TRIGGER_FOR_UPDATE(trigger.tgtype) && trigger.tgnattr == 0 && trigger.tgqual == nullptr)
-            return true;
-    }
-    return false;
-}
-
-bool HasOtherTriggers(Relation relation) {
-    const TriggerDesc *triggers = relation->trigdesc;
-    for (int i = 0; triggers != nullptr && i < triggers->numtriggers; i++)
-        if (!IsTouch(triggers->triggers[i])) return true;
-    return false;
-}
-
-// What idem's writes would pass by without a word must not be there.
-void CheckNothingPassedBy(const char *name, Relation relation) {
-    const char *part = RelationGetRelationName(relation);
-    if (relation->rd_rel->relrowsecurity)
-        OutOfOrder(name, psprintf("Row-level security is enabled on \"%s\", and idem does not apply it.", part));
-    if (relation->rd_rules != nullptr)
-        OutOfOrder(name, psprintf("\"%s\" has rules, and idem does not apply them.", part));
-    if (HasOtherTriggers(relation))
-        OutOfOrder(name, psprintf("\"%s\" has triggers or is referenced by a foreign key, and idem fires none.", part));
-}
-
-// True if the partition constrains its rows by more than the NOT NULLs which it must have.
-bool CheckConstraints(const char *name, Relation partition, const ColumnMap &columns) {
-    TupleDesc desc = RelationGetDescr(partition);
-    bool further = desc->constr != nullptr && desc->constr->num_check > 0;
-    for (int i = 0; i < kColumnCount; i++) {
-        bool not_null = TupleDescAttr(desc, columns.numbers[i] - 1)->attnotnull;
-        bool required = IsRequired(static_cast<Column>(i));
-        if (required && !not_null)
-            OutOfOrder(name, psprintf("Column \"%s\" of \"%s\" is not NOT NULL.", kColumnNames[i],
-                                      RelationGetRelationName(partition)));
-        further = further || (not_null && !required);
-    }
-    return further;
-}
-
-bool IsUniqueOnKey(Relation index, AttrNumber key_column) {
-    Form_pg_index form = index->rd_index;
-    return form->indisunique && form->indimmediate && form->indnkeyatts == 1 && form->indkey.values[0] == key_column &&
-           index->rd_rel->relam == BTREE_AM_OID;
-}
-
-// The primary key on (key) decides who was first, so no other constraint may refuse a row. (REINDEX CONCURRENTLY makes
-// a second index like the primary key for a while.)
-void CheckIndexes(const char *name, Relation partition, AttrNumber key_column) {
-    const char *part = RelationGetRelationName(partition);
-    List *indexes = RelationGetIndexList(partition);
-    Oid primary = PrimaryKeyIndex(partition);
-    if (!OidIsValid(primary)) OutOfOrder(name, psprintf("\"%s\" has no primary key.", part));
-
-    for (int i = 0; i < list_length(indexes); i++) {
-        Relation index = index_open(list_nth_oid(indexes, i), AccessShareLock);
-        bool constrains = index->rd_index->indisunique || index->rd_index->indisexclusion;
-        bool is_primary = RelationGetRelid(index) == primary;
-        if (is_primary && !(IsUniqueOnKey(index, key_column) && index->rd_index->indisvalid))
-            OutOfOrder(name, psprintf("The primary key of \"%s\" is not an ordinary one on (key).", part));
-        if (constrains && !IsUniqueOnKey(index, key_column))
-            OutOfOrder(name, psprintf("\"%s\" has another unique or exclusion constraint, \"%s\".", part,
-                                      RelationGetRelationName(index)));
-        index_close(index, AccessShareLock);
-    }
-    list_free(indexes);
 }
 
 // Calls use(number, partition) on each slot's open partition, in the order of their numbers; returns how many there
@@ -166,6 +83,7 @@ void LoadSlots(DedupTable *table, Relation relation) {
         slot.columns = MapColumns(slot.desc, RelationGetRelationName(partition));
         MemoryContextSwitchTo(caller);
         slot.watched = IsWatched(partition);
+        slot.has_touch = HasTouchTrigger(partition);
         slot.constrained = CheckConstraints(table->name, partition, slot.columns);
         CheckIndexes(table->name, partition, slot.columns.numbers[static_cast<int>(Column::Key)]);
     });

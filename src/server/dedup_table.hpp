@@ -32,6 +32,7 @@ struct Slot {
     ColumnMap columns;
     bool constrained;  // by more than what every row of idem's fulfils
     bool watched;      // it tells when somebody else writes to it (idem_touch)
+    bool has_touch;    // it has the trigger for that, which may be switched off
     IndexWriter writer;
 };
 

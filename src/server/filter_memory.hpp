@@ -33,7 +33,7 @@ uint64_t SlotsThatMayHold(int filter, Oid dedup, int64_t oldest, const Key &key)
 // ----- for whoever builds filters. He keeps others out by ShareUpdateExclusiveLock on the dedup table, whose making is
 // committed.
 
-// A column being built; in the builder's own memory, and of use until its transaction ends.
+// A column being built; in the builder's own memory.
 struct FilterBuild {
     int filter;
     Oid dedup;
@@ -58,8 +58,9 @@ bool StartColumn(Oid dedup, int slot, int64_t generation, FilterBuild *build);
 
 void AddToColumn(const FilterBuild &build, const Key &key);
 
-// Publishes the column; false if the slot was touched since it was started, or the filter taken away. Sessions that
-// have loaded the table before it had a filter learn of it by a relcache invalidation, which the caller sends.
+// Publishes the column; false if the slot was touched, retired or built by another since it was started, or the filter
+// taken away. Needs no lock on the table. Sessions that have loaded the table before it had a filter learn of it by a
+// relcache invalidation, which the caller sends.
 bool PublishColumn(const FilterBuild &build);
 
 // Takes a column back, if it is published. To be done before its generation is retired.

@@ -41,6 +41,7 @@ std::optional<Generation> ReadGeneration(Oid dedup, int64_t generation) {
 }
 
 void RecordOpened(Oid dedup, int64_t generation) {
+    DeleteOwnRow(Table(), KeyOf(dedup, generation));  // a restore may have brought one of before
     OwnRow row = {};
     row.Set(kDedup, ObjectIdGetDatum(dedup));
     row.Set(kGeneration, Int64GetDatum(generation));

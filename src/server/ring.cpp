@@ -30,9 +30,13 @@ bool HasLive(const Census &census) {
     return census.newest_expiry.value_or(now) > now || census.newest_unsettled_expiry.value_or(now) > now;
 }
 
-bool HasUnwatched(const DedupTable &table) {
+// Whether a partition is to get back the trigger that tells of others' writes. The worker doesn't make one that is not
+// there: it may come to a table that is just being restored, and pg_restore makes the trigger last.
+bool WantsTouch(const Slot &slot, Pace pace) { return !slot.watched && (slot.has_touch || pace == Pace::AtOnce); }
+
+bool AnyWantsTouch(const DedupTable &table, Pace pace) {
     for (int i = 0; i < table.slot_count; i++)
-        if (!table.slots[i].watched) return true;
+        if (WantsTouch(table.slots[i], pace)) return true;
     return false;
 }
 
@@ -174,7 +178,7 @@ Due WhatIsDue(const Pass &pass) {
         if (IsSubscribed(table)) return true;
         due.retire = MayHaveExpired(table);
         due.turn = IsTurnDue(table);
-        due.tidy = table.strays || HasUnwatched(table);
+        due.tidy = table.strays || AnyWantsTouch(table, pass.pace);
         return true;
     });
     return due;
@@ -182,17 +186,18 @@ Due WhatIsDue(const Pass &pass) {
 
 void SealGenerations(const Pass &pass) {
     int64_t next = INT64_MIN;
+    std::optional<FilterBuild> build;
     auto seal_one = [&](DedupTable &table) {
         for (int64_t g = Max(next, table.oldest_generation); g < table.current_generation; g++) {
             if (!NeedsSeal(table, g, pass.pace)) continue;
             next = g + 1;
-            Seal(table, g, pass.pace);
+            build = Seal(table, g, pass.pace);
             return true;
         }
         return false;
     };
-    while (InStep(pass.dedup, pass.patience, seal_one)) {
-    }
+    while (InStep(pass.dedup, pass.patience, seal_one))
+        if (build) PublishColumn(*build);
 }
 
 void TidySlots(const Pass &pass) {
@@ -200,7 +205,7 @@ void TidySlots(const Pass &pass) {
     InStep(pass.dedup, pass.patience, [&](DedupTable &table) {
         for (int i = 0; i < table.slot_count; i++) {
             const Slot &slot = table.slots[i];
-            if (!slot.watched && ConditionalLockRelationOid(slot.relation, ShareRowExclusiveLock))
+            if (WantsTouch(slot, pass.pace) && ConditionalLockRelationOid(slot.relation, ShareRowExclusiveLock))
                 WatchPartition(slot.relation);
         }
         return true;
@@ -216,12 +221,14 @@ void TidySlots(const Pass &pass) {
 
 void RetireGenerations(const Pass &pass) {
     for (;;) {
+        std::optional<FilterBuild> build;
         bool due = InStep(pass.dedup, pass.patience, [&](DedupTable &table) {
             // Somebody may have shortened by hand what its census says.
             if (pass.asked && table.oldest_generation < table.current_generation)
-                Seal(table, table.oldest_generation, pass.pace);
+                build = Seal(table, table.oldest_generation, pass.pace);
             return MayHaveExpired(table);
         });
+        if (build) PublishColumn(*build);
         if (!due) return;
         MoveUnsettled(pass);
 

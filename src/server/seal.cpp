@@ -1,7 +1,5 @@
 #include "server/seal.hpp"
 
-#include "server/filter_memory.hpp"
-
 namespace idem {
 namespace {
 
@@ -45,9 +43,9 @@ bool NeedsSeal(DedupTable &table, int64_t generation, Pace pace) {
     return !rests || known->scanned_at + kBetweenScansOfTouched < GetCurrentTimestamp();
 }
 
-void Seal(DedupTable &table, int64_t generation, Pace pace) {
+std::optional<FilterBuild> Seal(DedupTable &table, int64_t generation, Pace pace) {
     const Slot &slot = table.SlotOf(generation);
-    if (!ConditionalLockRelationOid(slot.relation, AccessShareLock)) return;
+    if (!ConditionalLockRelationOid(slot.relation, AccessShareLock)) return std::nullopt;
     Relation partition = table_open(slot.relation, NoLock);
     FilterBuild build;
     bool builds = slot.watched && HasFilter(table) && StartColumn(table.relation, slot.number, generation, &build);
@@ -64,9 +62,9 @@ void Seal(DedupTable &table, int64_t generation, Pace pace) {
     table_close(partition, NoLock);
 
     RecordCensus(table.relation, generation, census);
-    if (builds) PublishColumn(build);
     // Sessions look for the table's filter when they load the table.
     CacheInvalidateRelcacheByRelid(table.relation);
+    return builds ? std::optional(build) : std::nullopt;
 }
 
 }  // namespace idem

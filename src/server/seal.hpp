@@ -2,6 +2,7 @@
 #pragma once
 
 #include "server/census.hpp"
+#include "server/filter_memory.hpp"
 
 namespace idem {
 
@@ -13,8 +14,9 @@ bool HasColumn(DedupTable &table, int64_t generation);
 // else writes to it all the time, a scan WithRests waits an hour after the last one.
 bool NeedsSeal(DedupTable &table, int64_t generation, Pace pace);
 
-// Scans it, registers the census, and publishes the filter unless somebody else has written there meanwhile. Takes
-// AccessShareLock on its partition; does nothing if that can't be had at once.
-void Seal(DedupTable &table, int64_t generation, Pace pace);
+// Scans it, registers the census, and builds the filter's column, which is to be published once that is committed: who
+// retires may trust the census of a generation with a published column. Takes AccessShareLock on its partition; does
+// nothing if that can't be had at once.
+std::optional<FilterBuild> Seal(DedupTable &table, int64_t generation, Pace pace);
 
 }  // namespace idem

@@ -1,6 +1,6 @@
 -- Savepoints: what is rolled back is forgotten or open again, and nothing else is.
 BEGIN;
-SELECT plan(55);
+SELECT plan(64);
 
 SELECT idem_create_table('inbox') \g /dev/null
 SELECT idem_create_table('outbox', mode => 'lease') \g /dev/null
@@ -178,6 +178,24 @@ SELECT throws_ok($$SELECT idem_commit('inbox', 'book', 'after an error', attempt
     'a wrong attempt');
 SELECT is(pg_temp.asked('after an error'), 'busy', 'settles nothing');
 SELECT idem_commit('inbox', 'book', 'after an error') \g /dev/null
+
+-- The savepoint of a claim is rolled back: its failure counts, whatever this transaction did to the event before
+
+SELECT is(outcome, 'acquired', 'an event that is received here') FROM idem_receive('inbox', 'book', 'received');
+SAVEPOINT a;
+SELECT is(attempt, 1, 'and claimed in a savepoint') FROM idem_acquire('inbox', 'book', 'received');
+ROLLBACK TO SAVEPOINT a;
+SELECT throws_ok($$SELECT idem_commit('inbox', 'book', 'received')$$, 'ID002', NULL, 'is not settled as done');
+SELECT is(outcome, 'backoff', 'but as failed') FROM idem_release('inbox', 'book', 'received', error => 'no');
+SELECT is(ROW(state, attempt, failures, error)::text, '(failed,1,1,no)', 'which is kept')
+FROM inbox WHERE event_id = 'received';
+SELECT is(outcome, 'backoff', 'requeued') FROM idem_requeue('inbox', 'book', 'received');
+SAVEPOINT a;
+SELECT is(attempt, 2, 'and claimed again') FROM idem_acquire('inbox', 'book', 'received');
+ROLLBACK TO SAVEPOINT a;
+SELECT is(outcome, 'backoff', 'it fails') FROM idem_release('inbox', 'book', 'received', error => 'still no');
+SELECT is(ROW(state, attempt, failures, error)::text, '(failed,2,1,"still no")', 'as one that never had')
+FROM inbox WHERE event_id = 'received';
 
 -- Lease mode: the rows alone tell
 

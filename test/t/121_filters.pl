@@ -199,12 +199,17 @@ is(filtered_slots('inbox'), '{0}', 'a large generation is filtered');
 
 my $sample = q{SELECT '1 ' || i FROM generate_series(1, 500000, 100) i};
 
-# Waits until the worker has built a small part of the filter, and then executes $statement, which may refer to its pid.
+# Lets the worker begin, waits until it has built a small part of the filter, and then executes $statement, which may
+# refer to its pid.
+my $watcher;
 sub when_it_builds
 {
     my ($statement) = @_;
-    return sql(
-        'CREATE TEMP TABLE builder (pid int)',
+    $watcher = $node->background_psql('postgres');
+    $watcher->query_safe('CREATE TEMP TABLE builder (pid int)');
+    $node->append_conf('postgresql.conf', 'idem.purge = on');
+    $node->reload;
+    $watcher->query_safe(
         qq{DO \$\$
         BEGIN
             WHILE NOT EXISTS (SELECT FROM idem_worker_progress() WHERE phase = 'seal' AND blocks_done > 0)
@@ -213,16 +218,17 @@ sub when_it_builds
             END LOOP;
             INSERT INTO builder SELECT pid FROM pg_stat_activity WHERE backend_type = 'idem purge worker';
             $statement;
-        END \$\$},
-        'TABLE builder');
+        END \$\$});
+    return $watcher->query_safe('TABLE builder');
 }
 
 sub in_the_middle
 {
     my ($what, $memory_survives, $interrupt) = @_;
     sql(q{UPDATE inbox SET owner = owner WHERE event_id = '1 1'});    # takes the filter back
-    restart_with('idem.purge = on');
+    restart_with('idem.purge = off');
     $interrupt->();
+    $watcher->quit;
     restart_with('idem.purge = off') if !$memory_survives;
     $node->poll_query_until('postgres',
         q{SELECT count(*) = 0 FROM pg_stat_activity WHERE backend_type = 'idem purge worker'})

@@ -13,7 +13,7 @@ my $steps = 3000;
 
 my $node = PostgreSQL::Test::Cluster->new('main');
 $node->init;
-$node->append_conf('postgresql.conf', "idem.purge = off\nautovacuum = off\nlog_statement = none");
+$node->append_conf('postgresql.conf', "idem.purge = off\nidem.backoff_jitter = 0\nautovacuum = off\nlog_statement = none");
 $node->start;
 $node->safe_psql(
     'postgres', q{
@@ -83,7 +83,7 @@ BEGIN
             PERFORM idem_commit('box', 'h', known.event, attempt => known.attempt, result => to_jsonb(step));
             UPDATE model SET state = 'done' WHERE event = known.event;
         ELSIF chance(50) THEN
-            PERFORM idem_release('box', 'h', known.event, attempt => known.attempt, error => 'no');
+            PERFORM idem_release('box', 'h', known.event, attempt => known.attempt, error => 'no', retry_after => '0');
             UPDATE model SET state = 'failed' WHERE event = known.event;
         ELSE
             PERFORM idem_extend('box', 'h', known.event, attempt => known.attempt, hot_window => '15 min');
@@ -114,6 +114,7 @@ BEGIN
     DROP TABLE IF EXISTS box;
     TRUNCATE model, problem, done;
     PERFORM idem_create_table('box', mode => 'lease', generations => slots);
+    PERFORM idem_set_policy('box', max_attempts => 1000000);
     COMMIT;
     FOR i IN 1 .. steps LOOP
         e := 'e' || below(events);

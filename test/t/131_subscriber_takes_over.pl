@@ -16,7 +16,7 @@ foreach my $preload ('', 'idem')
     {
         my $node = $node{$name} = PostgreSQL::Test::Cluster->new("$name$preload");
         $node->init(allows_streaming => 'logical');
-        $node->append_conf('postgresql.conf', "shared_preload_libraries = '$preload'\nidem.purge = off\nautovacuum = off");
+        $node->append_conf('postgresql.conf', "shared_preload_libraries = '$preload'\nidem.purge = off\nidem.backoff_jitter = 0\nautovacuum = off");
         $node->start;
         $node->safe_psql('postgres',
             q{CREATE EXTENSION idem; SELECT idem_create_table('outbox', mode => 'lease', generations => 4)});
@@ -51,7 +51,7 @@ foreach my $preload ('', 'idem')
         q{SELECT idem_commit('outbox', 'send', 'commits', attempt => 1)},
         q{CALL idem_rotate('outbox')},
         q{SELECT idem_accept('outbox', 'send', 'slot 2')},
-        q{SELECT idem_release('outbox', 'send', 'fails', attempt => 1, error => 'no')},
+        q{SELECT idem_release('outbox', 'send', 'fails', attempt => 1, error => 'no', retry_after => '0')},
         q{CALL idem_rotate('outbox')},
         q{SELECT idem_accept('outbox', 'send', e) FROM unnest(ARRAY['slot 3', 'again 3']) e},
         q{SELECT idem_extend('outbox', 'send', 'heartbeat', attempt => 1, hot_window => '15 minutes')});
