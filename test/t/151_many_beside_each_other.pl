@@ -69,18 +69,19 @@ $node->safe_psql(
 
 $node->pgbench('--no-vacuum --client=8 --transactions=3',
     0, [qr/processed: 24\/24/], [qr/^$/], 'eight callers in transaction mode, as the ring turns',
-    {   '141_transaction@11' => 'CALL work_in_transaction();',
-        '141_turn_inbox@1' => "SET client_min_messages = error;\nCALL idem_rotate('inbox');\nCALL work_in_transaction();"
+    {   '151_transaction@11' => 'CALL work_in_transaction();',
+        '151_turn_inbox@1' => "SET client_min_messages = error;\nCALL idem_rotate('inbox');\nCALL work_in_transaction();"
     });
 $node->pgbench('--no-vacuum --client=8 --transactions=3',
     0, [qr/processed: 24\/24/], [qr/^$/], 'eight callers of leases, as the ring turns',
-    {   '141_lease@11' => 'CALL work_as_lease();',
-        '141_turn_outbox@1' => "SET client_min_messages = error;\nCALL idem_rotate('outbox');\nCALL work_as_lease();"
+    {   '151_lease@11' => 'CALL work_as_lease();',
+        '151_turn_outbox@1' => "SET client_min_messages = error;\nCALL idem_rotate('outbox');\nCALL work_as_lease();"
     });
 
 foreach my $dedup ('inbox', 'outbox')
 {
-    is($node->safe_psql('postgres', "SELECT event_id, count(*) FROM worked WHERE dedup = '$dedup' GROUP BY 1 HAVING count(*) > 1"),
+    is( $node->safe_psql(
+            'postgres', "SELECT event_id FROM worked WHERE dedup = '$dedup' GROUP BY 1 HAVING count(*) > 1"),
         '', "$dedup: none worked on twice");
     is( $node->safe_psql(
             'postgres', qq{
