@@ -85,7 +85,7 @@ Datum idem_due(PG_FUNCTION_ARGS) {
         ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
                         errmsg("max_events must be 1 to %d, not %d", kMostDue, most)));
     CheckPrivileges(dedup, ACL_SELECT | ACL_INSERT | ACL_UPDATE);
-    RequireWritable(Action::Acquire);
+    PreventCommandIfReadOnly("idem_due()");
     (void)OpenDedupTable(dedup);
     ClaimDue(dedup, handler, most, StartResult(fcinfo));
     return Datum{0};

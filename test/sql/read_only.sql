@@ -5,6 +5,7 @@ SET search_path = read_only, public;
 DO $$
 BEGIN
     PERFORM idem_create_table('inbox');
+    CREATE FUNCTION action(jsonb) RETURNS jsonb LANGUAGE sql AS 'SELECT $1';
     PERFORM idem_create_table('unregistered');
     PERFORM idem_accept('inbox', 'book', 'done');
     DELETE FROM idem_control WHERE dedup = 'unregistered'::regclass;
@@ -12,7 +13,7 @@ BEGIN
 END $$;
 
 BEGIN;
-SELECT plan(12);
+SELECT plan(23);
 
 -- Each statement is undone, the setting with it.
 SELECT throws_ok('SET LOCAL transaction_read_only = on; ' || statement, '25006',
@@ -25,10 +26,21 @@ FROM (VALUES (1, 'SELECT idem_acquire(''inbox'', ''book'', ''new'')',           
              (6, 'SELECT idem_release(''inbox'', ''book'', ''new'', error => ''no'')', 'idem_release()'),
              (7, 'SELECT idem_extend(''inbox'', ''book'', ''new'')',                 'idem_extend()'),
              (8, 'SELECT idem_create_table(''refused'')',                            'CREATE TABLE'),
-             (9, 'SELECT idem_attach_table(''unregistered'')',                       'idem_attach_table()'))
+             (9, 'SELECT idem_attach_table(''unregistered'')',                       'idem_attach_table()'),
+             (10, 'SELECT idem_set_policy(''inbox'')',                               'idem_set_policy()'),
+             (11, 'SELECT idem_reset_policy(''inbox'', ''book'')',                   'idem_reset_policy()'),
+             (12, 'SELECT idem_receive(''inbox'', ''book'', ''done'')',              'idem_receive()'),
+             (13, 'SELECT idem_due(''inbox'')',                                      'idem_due()'),
+             (14, 'SELECT idem_requeue(''inbox'', ''book'', ''done'')',              'idem_requeue()'),
+             (15, 'SELECT idem_resolve(''inbox'', ''book'', ''done'', note => ''n'')', 'idem_resolve()'),
+             (16, 'SELECT idem_once(''inbox'', ''book'', ''done'', ''action(jsonb)'')', 'idem_acquire()'),
+             (17, 'SELECT idem_acquire_many(''inbox'', ''book'', ''{done}'')',       'idem_acquire()'),
+             (18, 'SELECT idem_commit_many(''inbox'', ''book'', ''{done}'', attempts => ''{1}'')', 'idem_commit()'),
+             (19, 'SELECT idem_release_many(''inbox'', ''book'', ''{done}'')',       'idem_release()'))
          AS call (n, statement, refused)
 ORDER BY n;
 
+SELECT lives_ok('SET LOCAL transaction_read_only = on; SELECT idem_dead_letters(''inbox'')', 'dead letters may be read');
 SELECT is(count(*), 1::bigint, 'nothing was written') FROM inbox;
 SELECT is_empty($$SELECT * FROM idem_registry WHERE dedup = 'unregistered'::regclass$$, 'nothing was registered');
 SELECT hasnt_table('refused');

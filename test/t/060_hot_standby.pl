@@ -23,7 +23,9 @@ $on_primary->query_safe($_)
   q{SELECT idem_create_table('outbox', mode => 'lease', generations => 3)},
   q{SELECT idem_accept('inbox', 'book', 'settled', result => '{"cents": 100}')},
   q{SELECT idem_acquire('outbox', 'send', 'claimed')},
-  q{SELECT idem_acquire('outbox', 'send', 'run out', hot_window => '1 microsecond')};
+  q{SELECT idem_acquire('outbox', 'send', 'run out', hot_window => '1 microsecond')},
+  q{SELECT idem_set_policy('outbox', 'call', max_attempts => 1)},
+  q{SELECT idem_release('outbox', 'call', 'dead', error => 'no answer')};
 $primary->wait_for_catchup($standby);
 
 my $on_standby = $standby->background_psql('postgres', on_error_stop => 0);
@@ -51,6 +53,11 @@ is($on_standby->query_safe(q{SELECT idem_lookup('inbox', 'book', 'never seen') I
 is($on_standby->query_safe(q{SELECT key = idem_key('book', 'settled') FROM inbox}),
     't', 'standby: key can be computed');
 
+is($on_standby->query_safe(q{SELECT event_id, error FROM idem_dead_letters('outbox')}),
+    'dead|no answer', 'standby: dead letters can be read');
+is($on_standby->query_safe(q{SELECT max_attempts FROM idem_policy WHERE handler = 'call'}),
+    1, 'standby: policies too');
+
 my %writing_calls = (
     idem_acquire => q{SELECT idem_acquire('inbox', 'book', 'settled')},
     idem_accept => q{SELECT idem_accept('inbox', 'book', 'new')},
@@ -59,7 +66,13 @@ my %writing_calls = (
     idem_extend => q{SELECT idem_extend('outbox', 'send', 'claimed', attempt => 1)},
     idem_rotate => q{CALL idem_rotate('inbox')},
     idem_create_table => q{SELECT idem_create_table('another')},
-    idem_attach_table => q{SELECT idem_attach_table('inbox')});
+    idem_attach_table => q{SELECT idem_attach_table('inbox')},
+    idem_set_policy => q{SELECT idem_set_policy('inbox', 'book', mode => 'lease')},
+    idem_receive => q{SELECT idem_receive('inbox', 'book', 'new')},
+    idem_due => q{SELECT idem_due('outbox')},
+    idem_requeue => q{SELECT idem_requeue('outbox', 'call', 'dead')},
+    idem_resolve => q{SELECT idem_resolve('outbox', 'call', 'dead', note => 'by hand')},
+    idem_acquire_many => q{SELECT idem_acquire_many('inbox', 'book', ARRAY['new'])});
 foreach my $function (sort keys %writing_calls)
 {
     $on_standby->query($writing_calls{$function});

@@ -86,12 +86,12 @@ foreach my $generation (1 .. 3)
 
 $node->pgbench('--no-vacuum --client=8 --transactions=1',
     0, [qr/processed: 8\/8/], [qr/^$/], 'eight callers at the same time, as the ring turns',
-    {   '140_transaction@7' => 'CALL work_in_transaction();',
-        '140_turn_inbox@1' => "CALL idem_rotate('inbox');\nCALL work_in_transaction();" });
+    {   '150_transaction@7' => 'CALL work_in_transaction();',
+        '150_turn_inbox@1' => "CALL idem_rotate('inbox');\nCALL work_in_transaction();" });
 $node->pgbench('--no-vacuum --client=8 --transactions=1',
     0, [qr/processed: 8\/8/], [qr/^$/], 'eight callers, of leases',
-    {   '140_lease@7' => 'CALL work_as_lease();',
-        '140_turn_outbox@1' => "CALL idem_rotate('outbox');\nCALL work_as_lease();" });
+    {   '150_lease@7' => 'CALL work_as_lease();',
+        '150_turn_outbox@1' => "CALL idem_rotate('outbox');\nCALL work_as_lease();" });
 
 # Leases that nobody settled are due when they have run out.
 my $unsettled = q{SELECT count(*) FROM outbox WHERE state <> 'done'};
