@@ -58,13 +58,13 @@ void Seal(DedupTable &table, int64_t generation, Pace pace) {
     SnapshotData dirty;
     InitDirtySnapshot(dirty);
     Census census = TakeCensus(slot, partition, &dirty, {table.relation, Phase::Seal, pace}, [&](const Key &key) {
-        if (builds) AddToColumn(build, key);
+        if (builds) AddToColumn(&build, key);
     });
     PushActiveSnapshot(GetTransactionSnapshot());
     table_close(partition, NoLock);
 
     RecordCensus(table.relation, generation, census);
-    if (builds) PublishColumn(build);
+    if (builds) PublishColumn(&build);
     // Sessions look for the table's filter when they load the table.
     CacheInvalidateRelcacheByRelid(table.relation);
 }
