@@ -74,6 +74,21 @@ void AddKey(uint8_t *bits, FilterShape shape, const Key &key, int column) {
     }
 }
 
+void ColumnFiller::Add(const Key &key) {
+    Key &place = waiting_[given_ % kDelay];
+    if (given_ >= kDelay) AddKey(bits_, shape_, place, column_);
+    place = key;
+    given_++;
+    Rows rows(key, shape_.positions);
+    for (int i = 0; i < kBitsPerKey; i++) __builtin_prefetch(bits_ + rows.Next() * RowBytes(shape_) + column_ / 8, 1);
+}
+
+void ColumnFiller::Finish() {
+    uint64_t waiting = std::min(given_, kDelay);
+    for (uint64_t i = 0; i < waiting; i++) AddKey(bits_, shape_, waiting_[i], column_);
+    given_ = 0;
+}
+
 uint64_t ColumnsThatMayHold(const uint8_t *bits, FilterShape shape, const Key &key, uint64_t asked) {
     Rows rows(key, shape.positions);
     uint64_t may_hold = asked;

@@ -34,6 +34,25 @@ FilterShape FitFilter(uint64_t keys_per_column, int columns, size_t most_bytes);
 
 void AddKey(uint8_t *bits, FilterShape shape, const Key &key, int column);
 
+// Adds many keys to one column, each a few keys later than it was given: meanwhile the processor fetches its rows,
+// which lie all over a large filter. What was given last is there only after Finish().
+class ColumnFiller {
+public:
+    ColumnFiller() = default;
+    ColumnFiller(uint8_t *bits, FilterShape shape, int column) : bits_(bits), shape_(shape), column_(column) {}
+    void Add(const Key &key);
+    void Finish();
+
+private:
+    static constexpr uint64_t kDelay = 8;
+
+    uint8_t *bits_ = nullptr;
+    FilterShape shape_ = {};
+    int column_ = 0;
+    uint64_t given_ = 0;
+    Key waiting_[kDelay] = {};  // the last ones given
+};
+
 // Which of the columns `asked` (bit c = column c) may hold the key.
 uint64_t ColumnsThatMayHold(const uint8_t *bits, FilterShape shape, const Key &key, uint64_t asked);
 

@@ -209,37 +209,38 @@ bool PrepareFilter(Oid dedup, const Oid *partitions, int slots, int64_t keys_per
 
 bool StartColumn(Oid dedup, int slot, int64_t generation, FilterBuild *build) {
     bool started = false;
+    FilterPlace place = {};
     WithLock(LW_EXCLUSIVE, [&] {
         int filter = IndexOf(OwnerOf(dedup));
         if (filter < 0 || slot >= memory->descriptors[filter].slots) return;
         Descriptor &descriptor = memory->descriptors[filter];
         TakeBack(&descriptor, slot);
         descriptor.touched[slot] = false;
-        FilterPlace place = descriptor.filter.Place();
-        *build = {filter, dedup, slot, generation, place.offset, place.shape, descriptor.taken_back[slot]};
+        place = descriptor.filter.Place();
+        ColumnFiller filler(Arena() + place.offset, place.shape, slot);
+        *build = {filter, dedup, slot, generation, descriptor.taken_back[slot], filler};
         started = true;
     });
 
-    uint64_t rows = started ? build->shape.positions : 0;
+    uint64_t rows = started ? place.shape.positions : 0;
     for (uint64_t row = 0; row < rows; row += kRowsClearedAtOnce) {
         CHECK_FOR_INTERRUPTS();
-        FilterShape part = {Min(kRowsClearedAtOnce, rows - row), build->shape.columns};
-        ClearColumn(Arena() + build->offset + row * RowBytes(part), part, slot);
+        FilterShape part = {Min(kRowsClearedAtOnce, rows - row), place.shape.columns};
+        ClearColumn(Arena() + place.offset + row * RowBytes(part), part, slot);
     }
     return started;
 }
 
-void AddToColumn(const FilterBuild &build, const Key &key) {
-    AddKey(Arena() + build.offset, build.shape, key, build.slot);
-}
+void AddToColumn(FilterBuild *build, const Key &key) { build->filler.Add(key); }
 
-bool PublishColumn(const FilterBuild &build) {
+bool PublishColumn(FilterBuild *build) {
+    build->filler.Finish();
     bool published = false;
     WithLock(LW_EXCLUSIVE, [&] {
-        Descriptor &descriptor = memory->descriptors[build.filter];
-        published =
-            descriptor.filter.Owner() == OwnerOf(build.dedup) && descriptor.taken_back[build.slot] == build.taken_back;
-        if (published) descriptor.filter.Publish(build.slot, build.generation);
+        Descriptor &descriptor = memory->descriptors[build->filter];
+        published = descriptor.filter.Owner() == OwnerOf(build->dedup) &&
+                    descriptor.taken_back[build->slot] == build->taken_back;
+        if (published) descriptor.filter.Publish(build->slot, build->generation);
     });
     return published;
 }

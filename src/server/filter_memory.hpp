@@ -39,9 +39,8 @@ struct FilterBuild {
     Oid dedup;
     int slot;
     int64_t generation;
-    uint64_t offset;
-    FilterShape shape;
     uint64_t taken_back;  // how often the column had been when it was started
+    ColumnFiller filler;
 };
 
 // Gives the table a filter for so many keys in each generation, or a larger one if those it has is too small by half
@@ -56,12 +55,12 @@ bool PrepareFilter(Oid dedup, const Oid *partitions, int slots, int64_t keys_per
 // it after the builder has passed by are told by TouchFilter, at the latest before they are committed.
 bool StartColumn(Oid dedup, int slot, int64_t generation, FilterBuild *build);
 
-void AddToColumn(const FilterBuild &build, const Key &key);
+void AddToColumn(FilterBuild *build, const Key &key);
 
 // Publishes the column; false if the slot was touched, retired or built by another since it was started, or the filter
 // taken away. Needs no lock on the table. Sessions that have loaded the table before it had a filter learn of it by a
 // relcache invalidation, which the caller sends.
-bool PublishColumn(const FilterBuild &build);
+bool PublishColumn(FilterBuild *build);
 
 // Takes a column back, if it is published. To be done before its generation is retired.
 void UnpublishColumn(Oid dedup, int slot);

@@ -197,7 +197,7 @@ void SealGenerations(const Pass &pass) {
         return false;
     };
     while (InStep(pass.dedup, pass.patience, seal_one))
-        if (build) PublishColumn(*build);
+        if (build) PublishColumn(&*build);
 }
 
 void TidySlots(const Pass &pass) {
@@ -228,7 +228,7 @@ void RetireGenerations(const Pass &pass) {
                 build = Seal(table, table.oldest_generation, pass.pace);
             return MayHaveExpired(table);
         });
-        if (build) PublishColumn(*build);
+        if (build) PublishColumn(&*build);
         if (!due) return;
         MoveUnsettled(pass);
 

@@ -56,7 +56,7 @@ std::optional<FilterBuild> Seal(DedupTable &table, int64_t generation, Pace pace
     SnapshotData dirty;
     InitDirtySnapshot(dirty);
     Census census = TakeCensus(slot, partition, &dirty, {table.relation, Phase::Seal, pace}, [&](const Key &key) {
-        if (builds) AddToColumn(build, key);
+        if (builds) AddToColumn(&build, key);
     });
     PushActiveSnapshot(GetTransactionSnapshot());
     table_close(partition, NoLock);

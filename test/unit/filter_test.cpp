@@ -65,6 +65,23 @@ double FalsePositives(FilterShape shape, int keys_per_column) {
     return 10000.0 * held / kAsked / shape.columns;
 }
 
+TEST(Filter, FilledColumnHoldsEveryKeyGivenAsIfAddedAtOnce) {
+    for (int keys : {0, 1, 7, 8, 9, 100}) {
+        Filter one_by_one({1000, 13});
+        Filter filled({1000, 13});
+        ColumnFiller filler(filled.bits(), filled.shape, 9);
+        for (int n = 0; n < keys; n++) {
+            one_by_one.Add(KeyOf(9, n), 9);
+            filler.Add(KeyOf(9, n));
+        }
+        filler.Finish();
+        EXPECT_EQ(filled.RowsOf(9), one_by_one.RowsOf(9)) << keys;
+        for (int column = 0; column < 13; column++)
+            if (column != 9) EXPECT_TRUE(filled.RowsOf(column).empty());
+        EXPECT_TRUE(filled.LeftTheRestAlone());
+    }
+}
+
 TEST(Filter, NeverDeniesAKey) {
     for (uint64_t positions : {1, 2, 3, 7, 64, 1000})
         for (int columns = 1; columns <= kMostColumns; columns++) {
