@@ -142,8 +142,9 @@ EventAnswer Perform(const EventCall &call) {
         ForgetBypass(call, answer);
         return answer;
     }
+    answer = Bypass(call);
     WarnBypassed(call, 1, why);
-    return Bypass(call);
+    return answer;
 }
 
 std::optional<EventRow> ReadEvent(Oid dedup, const Key &key) {

@@ -1,7 +1,7 @@
 -- When the store is not available: `reject` raises, `allow` lets the work be done unprotected; nothing else is let
 -- through. What takes more than one session, or a disk, is in test/t/140_store_not_available.pl.
 BEGIN;
-SELECT plan(70);
+SELECT plan(71);
 SET LOCAL client_min_messages = error;
 
 SELECT idem_create_table('inbox', generations => 3) \g /dev/null
@@ -131,6 +131,15 @@ SAVEPOINT constrained;
 ALTER TABLE inbox_g0 ADD CHECK (event_id <> 'unlucky' AND length(event_id) < 9);
 SELECT is(pg_temp.all_heard('lenient', event_id => 'unlucky 1'), '23514, 23514, 23514, 23514',
     'raised: a constraint of the owner');
+
+CREATE FUNCTION secret_rule(text) RETURNS boolean LANGUAGE sql AS 'SELECT true';
+REVOKE EXECUTE ON FUNCTION secret_rule FROM PUBLIC;
+ALTER TABLE inbox_g0 ADD CHECK (secret_rule(event_id));
+GRANT INSERT, UPDATE ON inbox TO regress_idem_none;
+SET LOCAL ROLE regress_idem_none;
+SELECT throws_ok($$SELECT idem_acquire('inbox', 'lenient', 'lucky')$$, '42501',
+    'permission denied for function secret_rule', 'raised: no privilege, met while the row is written');
+RESET ROLE;
 
 -- Whoever catches such an error finds his own savepoint undone, and nothing else
 INSERT INTO ledger VALUES ('before');

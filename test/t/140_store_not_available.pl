@@ -295,6 +295,28 @@ foreach my $fault (@faults)
     $file{inbox_g2} = $node->data_dir . '/' . $node->safe_psql('postgres', q{SELECT pg_relation_filepath('inbox_g2')});
 }
 
+# An index that is met after the row was written: nothing of it is left, neither for others nor for later.
+$node->safe_psql('postgres', q{
+    SELECT idem_set_policy('inbox', handler, mode => 'lease') FROM unnest('{strict,lenient}'::text[]) AS handler});
+my $due = $node->safe_psql('postgres', q{
+    SELECT pg_relation_filepath(indexrelid) FROM pg_index WHERE indrelid = 'inbox_g2'::regclass AND NOT indisprimary});
+$node->stop;
+overwrite($node->data_dir . "/$due", 0, "\0" x 8192);
+$node->start;
+($stdout, $stderr) = run($node, q{
+    SELECT outcome FROM idem_acquire('inbox', 'strict', 'e');
+    SELECT outcome FROM idem_acquire('inbox', 'lenient', 'e');
+    SELECT string_agg(outcome::text, ' ') FROM idem_acquire_many('inbox', 'lenient', '{e,f}');
+    SELECT outcome FROM idem_accept('inbox', 'lenient', 'settled at once');
+});
+like($stderr, qr/ERROR:  index "[^"]+" contains unexpected zero page at block 0/, 'corrupted index of due events: rejected');
+is($stdout, "bypassed\nbypassed bypassed\nacquired", 'corrupted index of due events: allowed where it is needed');
+$node->safe_psql('postgres', 'REINDEX TABLE inbox_g2');
+is($node->safe_psql('postgres', q{
+    SELECT event_id FROM inbox_g2;
+    SELECT string_agg(outcome::text, ' ') FROM idem_acquire_many('inbox', 'lenient', '{e,f}');
+}), "settled at once\nacquired acquired", 'corrupted index of due events: nothing is left of what failed');
+
 # A damaged row is met by its own event only. What can be repaired beside claims is.
 $node->stop;
 overwrite($file{inbox_g0}, 0, 'x' x 8192);
