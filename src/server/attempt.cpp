@@ -128,8 +128,7 @@ struct Attempt {
         if (FindOwn()) return true;
         uint64_t candidates = Candidates();
         bool few = table.filter >= 0 && std::popcount(candidates) <= kFewGenerations;
-        if (candidates == 0 || few)
-            return LookInSealed(candidates) && (FoundLive() || LookInCurrent());
+        if (candidates == 0 || few) return LookInSealed(candidates) && (FoundLive() || LookInCurrent());
         if (!LookInCurrent() || !LookInSealed(candidates)) return false;
         return FoundLive() || Claims(call) || LookInCurrent();
     }

@@ -33,11 +33,14 @@ void SetOrClear(EventRow *row, Column column, const void *value) {
         row->Clear(column);
 }
 
+// The error of an event whose attempts were used up by a lease that ran out.
+constexpr const char *kRanOut = "lease ran out";
+
 // The columns beside the record: what a claim brings, what a settling leaves.
 void SetParticulars(EventRow *row, const EventCall &call, const DedupTable &table, const Record &record) {
     bool done = record.state == State::Done;
     if (Claims(call) && record.state == State::Dead) {
-        row->Set(Column::Error, CStringGetTextDatum("lease ran out"));
+        row->Set(Column::Error, CStringGetTextDatum(kRanOut));
         return;
     }
     if (Claims(call)) {
@@ -159,6 +162,7 @@ EventAnswer AnswerOf(const EventCall &call, const Place *place, const Decision &
     if (decision.outcome == Outcome::Acquired && GoesOn(place, decision)) answer.payload = PayloadOf(place->found.row);
     if (wrote) {
         if (Settles(call)) answer.error = call.error;
+        if (Claims(call) && decision.outcome == Outcome::Dead) answer.error = cstring_to_text(kRanOut);
     } else if (known && place != nullptr) {
         const EventRow &row = place->found.row;
         if (decision.outcome == Outcome::Duplicate && !Settles(call)) answer.result = JsonbOf(row, Column::Result);

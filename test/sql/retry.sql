@@ -147,13 +147,14 @@ FROM outbox WHERE event_id = 'run out';
 SELECT is(ROW(acquired, attempt)::text, '(t,2)', 'so does the second') FROM idem_acquire('outbox', 'send', 'run out twice');
 SELECT is(outcome, 'dead', 'if its holder fails, it was the third try')
 FROM idem_release('outbox', 'send', 'run out twice', error => 'no', attempt => 2);
-SELECT is(ROW(acquired, outcome, attempt, retry_after)::text, '(f,dead,1,)', 'if it was the last, nothing is given out')
+SELECT is(ROW(acquired, outcome, attempt, retry_after, error)::text, '(f,dead,1,,"lease ran out")',
+    'if it was the last, nothing is given out')
 FROM idem_acquire('outbox', 'send', 'last');
 SELECT is(ROW(state, attempt, failures, claimable_at, error, payload, owner)::text,
     '(dead,1,3,infinity,"lease ran out","{""to"": ""A""}",token)', 'it is dead')
 FROM outbox WHERE event_id = 'last';
 SELECT ok(expires_at > now() + interval '364 days', 'and kept for a year') FROM outbox WHERE event_id = 'last';
-SELECT is(ROW(acquired, outcome)::text, '(f,dead)', 'once more') FROM idem_acquire('outbox', 'send', 'last');
+SELECT is(ROW(acquired, outcome, error)::text, '(f,dead,"lease ran out")', 'once more') FROM idem_acquire('outbox', 'send', 'last');
 SELECT is(ROW(acquired, outcome)::text, '(f,dead)', 'to who would accept it too')
 FROM idem_accept('outbox', 'send', 'accepted');
 SELECT is(ROW(acquired, outcome)::text, '(f,dead)', 'to its holder too, who names the owner')
