@@ -7,7 +7,11 @@ CREATE TEMP VIEW member AS
     SELECT classid, objid
     FROM pg_depend
     WHERE deptype = 'e' AND refclassid = 'pg_extension'::regclass
-      AND refobjid = (SELECT oid FROM pg_extension WHERE extname = 'idem');
+      AND refobjid = (SELECT oid FROM pg_extension WHERE extname = 'idem')
+      -- PostgreSQL 17 lists the types that come with others, too.
+      AND NOT (classid = 'pg_type'::regclass
+               AND objid IN (SELECT t.oid FROM pg_type t LEFT JOIN pg_class c ON c.oid = t.typrelid
+                             WHERE t.typcategory = 'A' OR c.relkind <> 'c'));
 
 CREATE TEMP VIEW routine AS
     SELECT * FROM pg_proc WHERE oid IN (SELECT objid FROM member WHERE classid = 'pg_proc'::regclass);
