@@ -47,6 +47,7 @@ class Group:
     duplicates: bool = False    # ids of known events instead of new ones
     first_id: int = 1           # where new ids start
     warm_up: int = 10_000       # calls before the first chunk: they fill caches and map shared memory
+    lead: int = 0               # calls before each chunk, where the sides do not fit a cache together
 
 
 GROUPS = [
@@ -133,6 +134,8 @@ class Side:
         self.cpu, self.wal = [], []
 
     def run(self, first, calls):
+        if calls == 0:
+            return 0
         before = cpu_ns(self.process)
         self.cursor.execute("SELECT pg_temp.loop(%s, %s)", (first, calls))
         return (cpu_ns(self.process) - before) / calls / 1000
@@ -146,17 +149,19 @@ def one_of(first, last):
     return f"{first} + floor(random() * {last - first + 1})::int"
 
 
-def take_turns(sides, first, calls, turns, observer, number="i"):
-    """Fills the sides' lists of CPU and WAL per call, that of the empty loop subtracted; returns the empty loop's side."""
+def take_turns(sides, first, calls, turns, observer, number="i", lead=0):
+    """Fills the sides' lists of CPU and WAL per call, that of the empty loop subtracted; returns the empty loop's side.
+    So many calls as `lead` come before each chunk without being measured."""
     loop = Side("", number, "NULL")
     loop.run(first, 10_000)
     everybody = [loop, *sides]
     for turn in range(turns):
         for side in everybody if turn % 2 == 0 else reversed(everybody):
+            side.run(first, lead)
             before = wal_position(observer)
-            side.cpu.append(side.run(first, calls))
+            side.cpu.append(side.run(first + lead, calls))
             side.wal.append((wal_position(observer) - before) / calls)
-        first += calls
+        first += lead + calls
     for side in sides:
         side.cpu = [gross - empty for gross, empty in zip(side.cpu, loop.cpu)]
     print(f"  event id and loop, subtracted below: {median_of(loop.cpu)} µs")
@@ -170,7 +175,8 @@ def measure(group, calls, turns, known, observer):
     for side in sides.values():
         side.run(group.first_id, group.warm_up)
     # To be closed at the end: a session that ends drops its function, and so writes.
-    loop = take_turns(sides.values(), group.first_id + group.warm_up, calls, turns, observer, number)
+    loop = take_turns(sides.values(), group.first_id + group.warm_up, calls, turns, observer, number,
+                      group.lead)
 
     print_sides(sides)
     for c in group.comparisons:

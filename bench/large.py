@@ -48,7 +48,8 @@ def growth(arguments, observer):
         Comparison("ring, small", "btree, small"),
         Comparison("ring, large", "ring, small", cpu_target=1.25),
         Comparison("btree, large", "btree, small"),
-    ], first_id=FIRST_NEW, warm_up=arguments.warm_up), arguments.calls, arguments.turns, None, observer)
+    ], first_id=FIRST_NEW, warm_up=arguments.warm_up, lead=arguments.lead),
+            arguments.calls, arguments.turns, None, observer)
 
 
 def wal_after_checkpoint(arguments, observer):
@@ -88,8 +89,10 @@ def duplicates(arguments, observer):
 
 def main():
     parser = argparse.ArgumentParser()
-    parser.add_argument("--calls", type=int, default=2000, help="calls in a chunk")
-    parser.add_argument("--turns", type=int, default=101, help="chunks of each side")
+    parser.add_argument("--calls", type=int, default=4000, help="calls in a chunk")
+    parser.add_argument("--turns", type=int, default=13, help="chunks of each side")
+    parser.add_argument("--lead", type=int, default=12_000,
+                        help="calls of new events before each chunk, which give a side the caches that others have used")
     parser.add_argument("--warm-up", type=int, default=20_000, help="calls of each side before the first chunk")
     parser.add_argument("--checkpoints", type=int, default=3)
     parser.add_argument("--after-checkpoint", type=int, default=50_000, help="events after each checkpoint")

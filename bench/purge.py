@@ -10,7 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 from figures import ratios, median_of, verdict
 from fill import fill_by_hand, fill_generation
-from server import session, set_setting, value, wal_position
+from server import cpu_ns, process_of, session, set_setting, value, wal_position
 
 # By ctid, since that spares a look-up in the primary key.
 DELETE = """DELETE FROM {table} WHERE ctid = ANY (ARRAY(
@@ -27,11 +27,12 @@ def delete_in_batches(cursor, table, batch):
 
 
 def cost(cursor, use):
-    """Seconds and bytes of WAL."""
+    """Seconds, bytes of WAL, and seconds of the server process's CPU."""
     cursor.execute("CHECKPOINT")
-    wal, start = wal_position(cursor), time.perf_counter()
+    process = process_of(cursor)
+    wal, cpu, start = wal_position(cursor), cpu_ns(process), time.perf_counter()
     use()
-    return time.perf_counter() - start, wal_position(cursor) - wal
+    return time.perf_counter() - start, wal_position(cursor) - wal, (cpu_ns(process) - cpu) / 1e9
 
 
 def make_ring(table, events):
@@ -86,10 +87,10 @@ def main():
     turns = [one_turn(cursor, arguments) for _ in range(arguments.turns)]
 
     print(f"{arguments.events} expired events")
-    times = {name: [turn[name][0] for turn in turns] for name in turns[0]}
-    wal = {name: [turn[name][1] for turn in turns] for name in turns[0]}
+    times, wal, cpu = ({name: [turn[name][part] for turn in turns] for name in turns[0]} for part in range(3))
     for name in times:
-        print(f"  {name:44} {median_of(times[name], 3):>20} s {median_of([w / 1024 for w in wal[name]], 0):>24} kB of WAL")
+        print(f"  {name:44} {median_of(times[name], 3):>22} s {median_of(cpu[name], 3):>20} s of CPU "
+              f"{median_of([w / 1024 for w in wal[name]], 0):>24} kB of WAL")
 
     hand_time = [sum(pair) for pair in zip(times["DELETE"], times["VACUUM"])]
     hand_wal = [sum(pair) for pair in zip(wal["DELETE"], wal["VACUUM"])]

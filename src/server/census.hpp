@@ -24,7 +24,7 @@ struct Errand {
 class Pacer {
 public:
     Pacer(const Errand &errand, BlockNumber pages) : errand_(errand), pages_(pages), began_(GetCurrentTimestamp()) {}
-    void AtPage(BlockNumber page);
+    bool AtPage(BlockNumber page);  // false: it was there already
 
 private:
     Errand errand_;
@@ -32,6 +32,9 @@ private:
     TimestampTz began_;
     BlockNumber page_ = InvalidBlockNumber;
 };
+
+// Has the processor fetch the tuple's whole page: rows are large enough that each would be waited for.
+void FetchPageOf(TupleTableSlot *tuple);
 
 // Takes the census of a partition with its rows as the snapshot shows them, and calls use(key) on each. SnapshotDirty
 // shows rows of open transactions too. The caller has opened the partition, with whatever lock it needs.
@@ -46,7 +49,7 @@ Census TakeCensus(const Slot &slot, Relation partition, Snapshot snapshot, const
     TableScanDesc scan = table_beginscan(partition, snapshot, 0, nullptr);
     TupleTableSlot *tuple = table_slot_create(partition, nullptr);
     while (table_scan_getnextslot(scan, ForwardScanDirection, tuple)) {
-        pacer.AtPage(ItemPointerGetBlockNumber(&tuple->tts_tid));
+        if (pacer.AtPage(ItemPointerGetBlockNumber(&tuple->tts_tid))) FetchPageOf(tuple);
         bool null = false;
         Micros expiry = DatumGetTimestampTz(slot_getattr(tuple, expires_at, &null));
         bool settled = DatumGetObjectId(slot_getattr(tuple, state, &null)) == done;
