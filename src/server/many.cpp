@@ -40,12 +40,25 @@ bool NeedNothingElse(const EventCall &call) {
     return !may_settle_by_word && call.wait == 0 && call.hot_window == 0 && call.cold_window == 0;
 }
 
+// The answer with what it points to, in the current memory context.
+EventAnswer Copy(const EventAnswer &answer) {
+    auto copy = [](const void *value) -> void * {
+        return value == nullptr ? nullptr : PG_DETOAST_DATUM_COPY(PointerGetDatum(value));
+    };
+    EventAnswer kept = answer;
+    kept.result = static_cast<Jsonb *>(copy(answer.result));
+    kept.error = static_cast<text *>(copy(answer.error));
+    kept.payload = static_cast<Jsonb *>(copy(answer.payload));
+    return kept;
+}
+
 // The calls, in order, and how far they are carried out.
 struct Batch {
     const EventCall *calls;
     const int *order;
     int count;
     EventAnswer *answers;
+    MemoryContext scratch;  // of one call
     int done;
     bool given_out;  // an earlier call has acquired the event of the latest
 
@@ -72,9 +85,12 @@ struct Batch {
         bool wrote = false;
         int last = Min(count, done + kCallsUnderGate);
         while (done < last && table->current) {
+            MemoryContext caller = MemoryContextSwitchTo(scratch);
             Try end = TryCallIn(table, policy, Call(done), true, &current, &wrote);
+            MemoryContextSwitchTo(caller);
             if (end.end != Try::Answered) break;
-            Answer(end.answer);
+            Answer(Copy(end.answer));
+            MemoryContextReset(scratch);
         }
         if (current) CloseSlot(*current, wrote);
     }
@@ -121,7 +137,8 @@ static_assert(std::is_trivially_destructible_v<Batch>, "an error jumps over dest
 
 void PerformMany(const EventCall *calls, int count, EventAnswer *answers) {
     if (count == 0) return;
-    Batch batch = {calls, InKeyOrder(calls, count), count, answers, 0, false};
+    MemoryContext scratch = AllocSetContextCreate(CurrentMemoryContext, "idem many events", ALLOCSET_DEFAULT_SIZES);
+    Batch batch = {calls, InKeyOrder(calls, count), count, answers, scratch, 0, false};
     if (!MayBypass(calls[0])) {
         batch.PerformAll();
         return;
