@@ -119,10 +119,4 @@ void SetRecord(EventRow *row, const Record &record) {
     row->Set(Column::ExpiresAt, TimestampTzGetDatum(record.expires_at));
 }
 
-std::string_view BytesOf(const EventRow &row, Column column) {
-    if (!row.Has(column)) return {};
-    auto *value = reinterpret_cast<struct varlena *>(DatumGetPointer(row.Get(column)));
-    return {VARDATA_ANY(value), VARSIZE_ANY_EXHDR(value)};
-}
-
 }  // namespace idem

@@ -73,7 +73,4 @@ Record RecordOfRow(const EventRow &row);
 Micros ExpiresAt(const EventRow &row);
 void SetRecord(EventRow *row, const Record &record);
 
-// The bytes of a text, bytea or jsonb column; empty if null. The value must not be toasted out of line.
-std::string_view BytesOf(const EventRow &row, Column column);
-
 }  // namespace idem

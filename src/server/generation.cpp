@@ -20,8 +20,6 @@ enum GenerationColumn {
 
 Oid Table() { return InstalledExtension().generation; }
 
-Datum Now() { return TimestampTzGetDatum(GetCurrentTimestamp()); }
-
 }  // namespace
 
 std::optional<Generation> ReadGeneration(Oid dedup, int64_t generation) {
@@ -45,19 +43,19 @@ void RecordOpened(Oid dedup, int64_t generation) {
     OwnRow row = {};
     row.Set(kDedup, ObjectIdGetDatum(dedup));
     row.Set(kGeneration, Int64GetDatum(generation));
-    row.Set(kOpenedAt, Now());
+    row.SetNow(kOpenedAt);
     InsertOwnRow(Table(), row);
 }
 
 void RecordSealed(Oid dedup, int64_t generation) {
     OwnRow row = {};
-    row.Set(kSealedAt, Now());
+    row.SetNow(kSealedAt);
     UpdateOwnRow(Table(), KeyOf(dedup, generation), row);
 }
 
 void RecordCensus(Oid dedup, int64_t generation, const Census &census) {
     OwnRow row = {};
-    row.Set(kScannedAt, Now());
+    row.SetNow(kScannedAt);
     row.Set(kEvents, Int64GetDatum(census.events));
     row.Set(kUnsettled, Int64GetDatum(census.unsettled));
     row.SetOrNull(kNewestExpiry, census.newest_expiry.has_value(),

@@ -25,6 +25,7 @@ struct OwnRow {
         nulls[column - 1] = true;
         given[column - 1] = true;
     }
+    void SetNow(int column) { Set(column, TimestampTzGetDatum(GetCurrentTimestamp())); }
     void SetOrNull(int column, bool known, Datum value) {
         if (known)
             Set(column, value);

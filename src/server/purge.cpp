@@ -73,6 +73,16 @@ bool TryTable(Oid dedup, char *name, Pace pace) {
     return false;
 }
 
+bool TableExists(Oid dedup) {
+    AcceptInvalidationMessages();
+    return SearchSysCacheExists1(RELOID, ObjectIdGetDatum(dedup));
+}
+
+bool DatabaseExists(Oid database) {
+    AcceptInvalidationMessages();
+    return SearchSysCacheExists1(DATABASEOID, ObjectIdGetDatum(database));
+}
+
 }  // namespace
 
 void PurgeTable(Oid dedup, Patience patience, Pace pace) {
@@ -90,20 +100,6 @@ void PurgeTable(Oid dedup, Patience patience, Pace pace) {
     }
     if (due.failed_before) InStep(dedup, patience, [&](DedupTable &) { return RecordFailure(dedup, nullptr); });
 }
-
-namespace {
-
-bool TableExists(Oid dedup) {
-    AcceptInvalidationMessages();
-    return SearchSysCacheExists1(RELOID, ObjectIdGetDatum(dedup));
-}
-
-bool DatabaseExists(Oid database) {
-    AcceptInvalidationMessages();
-    return SearchSysCacheExists1(DATABASEOID, ObjectIdGetDatum(database));
-}
-
-}  // namespace
 
 int PurgeDatabase(Pace pace) {
     DropFiltersOfTables(TableExists);

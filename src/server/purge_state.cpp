@@ -23,8 +23,6 @@ enum StateColumn {
 
 Oid Table() { return InstalledExtension().purge_state; }
 
-Datum Now() { return TimestampTzGetDatum(GetCurrentTimestamp()); }
-
 // The row as it is; all zero and null where there is none yet.
 OwnRow ReadState(Oid dedup, bool *found) {
     OwnRow row = {};
@@ -42,7 +40,7 @@ OwnRow ReadState(Oid dedup, bool *found) {
 }
 
 void WriteState(Oid dedup, bool found, OwnRow row) {
-    row.Set(kLastChange, Now());
+    row.SetNow(kLastChange);
     if (found)
         UpdateOwnRow(Table(), KeyOf(dedup), row);
     else
@@ -72,7 +70,8 @@ bool RecordFull(Oid dedup, bool full) {
     bool found = false;
     OwnRow row = ReadState(dedup, &found);
     if (Has(row, kFullSince) == full) return false;
-    row.SetOrNull(kFullSince, full, Now());
+    row.SetNull(kFullSince);
+    if (full) row.SetNow(kFullSince);
     WriteState(dedup, found, row);
     return true;
 }
@@ -85,7 +84,8 @@ bool RecordFailure(Oid dedup, const char *error) {
                          : failed && TextDatumGetCString(row.values[kLastError - 1]) == std::string_view(error))
         return false;
     row.SetOrNull(kLastError, error != nullptr, error != nullptr ? CStringGetTextDatum(error) : Datum{0});
-    row.SetOrNull(kLastErrorAt, error != nullptr, Now());
+    row.SetNull(kLastErrorAt);
+    if (error != nullptr) row.SetNow(kLastErrorAt);
     WriteState(dedup, found, row);
     return true;
 }
