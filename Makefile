@@ -10,7 +10,7 @@
 EXTENSION = idem
 EXTVERSION := $(shell sed -n "s/^default_version *= *'\(.*\)'/\1/p" idem.control)
 MODULE_big = idem
-OBJS = $(patsubst %.cpp,%.o,$(sort $(wildcard src/*.cpp src/core/*.cpp src/server/*.cpp)))
+OBJS = $(patsubst %.cpp,%.o,$(sort $(wildcard src/*.cpp src/core/*.cpp src/server/*/*.cpp src/functions/*.cpp)))
 DATA_built = sql/idem--$(EXTVERSION).sql
 DATA = $(wildcard sql/idem--*--*.sql)
 DIST = idem-$(EXTVERSION).zip
@@ -40,11 +40,13 @@ $(error idem needs PostgreSQL 15 or later, and $(PG_CONFIG) is of version $(VERS
 endif
 
 # PGXS knows no dependencies on headers, and forgets PG_CXXFLAGS where it makes bitcode.
-$(OBJS) $(OBJS:.o=.bc): $(wildcard src/*.hpp src/core/*.hpp src/server/*.hpp)
+$(OBJS) $(OBJS:.o=.bc): $(wildcard src/*.hpp src/core/*.hpp src/server/*/*.hpp)
 COMPILE.cxx.bc += $(PG_CXXFLAGS)
 
-$(DATA_built): sql/idem.sql idem.control
-	cp $< $@
+# The chapters of the extension's script, in the order in which they need each other.
+SQL_FILES = $(patsubst %,sql/%.sql,header types tables events retries many operating signatures views comments)
+$(DATA_built): $(SQL_FILES) idem.control
+	awk 'FNR == 1 && NR > 1 { print "" } { print }' $(SQL_FILES) > $@
 
 .PHONY: installcheck-pgtap installcheck-isolation installcheck-tap dist
 

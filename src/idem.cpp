@@ -1,18 +1,22 @@
 // What happens when the server loads the library.
 
 #include "core/hash.hpp"
-#include "server/bypass.hpp"
-#include "server/dedup_table.hpp"
-#include "server/extension.hpp"
-#include "server/filter_memory.hpp"
-#include "server/launcher.hpp"
-#include "server/open_claims.hpp"
-#include "server/postgres.hpp"
-#include "server/settings.hpp"
-#include "server/touch.hpp"
-#include "server/worker_status.hpp"
+#include "server/base/extension.hpp"
+#include "server/base/postgres.hpp"
+#include "server/base/settings.hpp"
+#include "server/claim/bypass.hpp"
+#include "server/claim/open_claims.hpp"
+#include "server/ring/progress.hpp"
+#include "server/ring/touch.hpp"
+#include "server/table/dedup_table.hpp"
+#include "server/table/filter_memory.hpp"
+#include "server/worker/launcher.hpp"
+#include "server/worker/status.hpp"
 
 namespace {
+
+constexpr const idem::SharedPart *kSharedParts[] = {&idem::kBypassCounts, &idem::kFilterMemory, &idem::kWorkerProgress,
+                                                    &idem::kWorkerStatus};
 
 void OnTransaction(XactEvent event, void *) {
     switch (event) {
@@ -54,9 +58,7 @@ void _PG_init(void) {
     RegisterXactCallback(OnTransaction, nullptr);
     // pg_upgrade moves the tables' files about, so nobody may write meanwhile.
     if (process_shared_preload_libraries_in_progress && !IsBinaryUpgrade) {
-        idem::ReserveBypassCounts();
-        idem::ReserveFilterMemory();
-        idem::ReserveWorkerStatus();
+        idem::ReserveSharedMemory(kSharedParts);
         idem::RegisterLauncher();
     }
 }

@@ -1,9 +1,12 @@
-// When a ring of generations turns.
+// A ring of generations: how many slots it may have, and when it turns.
 #pragma once
 
 #include "core/state.hpp"
 
 namespace idem {
+
+constexpr int kFewestSlots = 2;
+constexpr int kMostSlots = 64;
 
 // For how long a generation of a ring with so many slots takes new events.
 //

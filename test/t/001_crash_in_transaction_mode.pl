@@ -1,16 +1,11 @@
 # A crash between any two steps of a delivery in transaction mode leaves nothing half done: afterwards the event is
 # acquired again and the work was not done, or it is a duplicate and the work was done.
 
-use strict;
-use warnings;
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
-use Test::More;
+use FindBin;
+use lib "$FindBin::RealBin/lib";
+use IdemTest;
 
-my $node = PostgreSQL::Test::Cluster->new('main');
-$node->init;
-$node->append_conf('postgresql.conf', 'idem.backoff_jitter = 0');
-$node->start;
+my $node = start_node('idem.backoff_jitter = 0');
 $node->safe_psql(
     'postgres', q{
     CREATE EXTENSION idem;

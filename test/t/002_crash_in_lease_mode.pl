@@ -1,16 +1,11 @@
 # A crash between any two steps of a delivery in lease mode leaves the claim as the last COMMIT left it: its holder may
 # still settle it unless somebody took it over, and no attempt that was committed is ever given out again.
 
-use strict;
-use warnings;
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
-use Test::More;
+use FindBin;
+use lib "$FindBin::RealBin/lib";
+use IdemTest;
 
-my $node = PostgreSQL::Test::Cluster->new('main');
-$node->init;
-$node->append_conf('postgresql.conf', 'idem.backoff_jitter = 0');
-$node->start;
+my $node = start_node('idem.backoff_jitter = 0');
 $node->safe_psql(
     'postgres', q{
     CREATE EXTENSION idem;
@@ -18,14 +13,7 @@ $node->safe_psql(
     CREATE TABLE ledger (event_id text, cents int);
 });
 
-sub connect_client
-{
-    my $client = $node->background_psql('postgres', on_error_stop => 0);
-    $client->query_safe('\set VERBOSITY sqlstate');
-    return $client;
-}
-
-my $client = connect_client();
+my $client = connect_client($node);
 my @sessions = ($client);
 
 # What a delivery does, step by step, and what the next acquire is answered if a crash comes after the step.
@@ -105,7 +93,7 @@ is($client->query_safe(sprintf($acquire, 'crash after a takeover')), 'acquired|2
 $node->stop('immediate');
 $_->quit foreach @sessions;
 $node->start;
-$client = connect_client();
+$client = connect_client($node);
 
 foreach my $crash (@crashes)
 {

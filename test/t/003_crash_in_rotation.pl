@@ -2,16 +2,11 @@
 # remembered is lost, a generation that left the ring but was not emptied yet is emptied before its slot is opened
 # again.
 
-use strict;
-use warnings;
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
-use Test::More;
+use FindBin;
+use lib "$FindBin::RealBin/lib";
+use IdemTest;
 
-my $node = PostgreSQL::Test::Cluster->new('main');
-$node->init;
-$node->append_conf('postgresql.conf', 'autovacuum = off');    # it may hold a lock on a slot at the wrong moment
-$node->start;
+my $node = start_node('autovacuum = off');    # it may hold a lock on a slot at the wrong moment
 $node->safe_psql(
     'postgres', q{
     CREATE EXTENSION idem;

@@ -1,14 +1,10 @@
 # A crash empties an unlogged dedup table, and no other restart does; emptied, it works as a new one.
 
-use strict;
-use warnings;
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
-use Test::More;
+use FindBin;
+use lib "$FindBin::RealBin/lib";
+use IdemTest;
 
-my $node = PostgreSQL::Test::Cluster->new('main');
-$node->init;
-$node->start;
+my $node = start_node();
 $node->safe_psql(
     'postgres', q{
     CREATE EXTENSION idem;

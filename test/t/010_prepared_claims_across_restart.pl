@@ -1,16 +1,11 @@
 # A prepared transaction keeps its claims through restart, crash and rotation: others are told busy until it is decided,
 # then duplicate or acquired; what it prepared is never taken out of the ring meanwhile.
 
-use strict;
-use warnings;
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
-use Test::More;
+use FindBin;
+use lib "$FindBin::RealBin/lib";
+use IdemTest;
 
-my $node = PostgreSQL::Test::Cluster->new('main');
-$node->init;
-$node->append_conf('postgresql.conf', "max_prepared_transactions = 10\nautovacuum = off");
-$node->start;
+my $node = start_node("max_prepared_transactions = 10\nautovacuum = off");
 $node->safe_psql(
     'postgres', q{
     CREATE EXTENSION idem;
@@ -20,13 +15,6 @@ $node->safe_psql(
 });
 
 my $client;
-
-sub connect_client
-{
-    $client = $node->background_psql('postgres', on_error_stop => 0);
-    $client->query_safe('\set VERBOSITY sqlstate');
-    return;
-}
 
 # What others are answered about an event, without leaving anything behind.
 sub acquire
@@ -38,16 +26,6 @@ sub acquire
     return $answer;
 }
 
-# Runs a statement which is to fail, and returns its SQLSTATE.
-sub sqlstate_of
-{
-    my ($statement) = @_;
-    $client->query($statement);
-    my ($sqlstate) = $client->{stderr} =~ /ERROR:  (\w{5})/;
-    $client->{stderr} = '';
-    return $sqlstate;
-}
-
 sub prepare
 {
     my ($name, @statements) = @_;
@@ -55,7 +33,7 @@ sub prepare
     return;
 }
 
-connect_client();
+$client = connect_client($node);
 
 # What is "kept" will be committed, what is "undone" rolled back.
 foreach my $fate ('kept', 'undone')
@@ -76,7 +54,7 @@ prepare('claim expired', q{SELECT outcome FROM idem_accept('forgetful', 'h', 'cl
 
 $client->query_safe('BEGIN');
 $client->query_safe(q{SELECT outcome FROM idem_acquire('inbox', 'h', 'unsettled')});
-is(sqlstate_of(q{PREPARE TRANSACTION 'unsettled'}), 'ID003', 'unsettled claim cannot be prepared');
+is(sqlstate_of($client, q{PREPARE TRANSACTION 'unsettled'}), 'ID003', 'unsettled claim cannot be prepared');
 is(acquire('inbox', 'unsettled'), 'acquired|1|', 'unsettled claim that was not prepared is gone');
 
 # Settling a claim of a sealed generation moves it to the current one, both in the prepared transaction.
@@ -93,7 +71,7 @@ sub others_are_told_busy
     {
         like(acquire('inbox', "claim $fate"), qr/^busy/, "$when: claim is busy");
         like(acquire('outbox', "$_ $fate"), qr/^busy/, "$when: $_ is busy") foreach 'lease', 'commit', 'sealed commit';
-        is(sqlstate_of("SELECT idem_commit('outbox', 'h', '$_ $fate', attempt => 1)"),
+        is(sqlstate_of($client, "SELECT idem_commit('outbox', 'h', '$_ $fate', attempt => 1)"),
             'ID001', "$when: $_ cannot be settled by others")
           foreach 'lease', 'commit', 'sealed commit';
     }
@@ -105,14 +83,14 @@ others_are_told_busy('prepared');
 
 $client->quit;
 $node->restart;
-connect_client();
+$client = connect_client($node);
 others_are_told_busy('restarted');
 
 $client->query_safe('CHECKPOINT');
 $node->stop('immediate');
 $client->quit;
 $node->start;
-connect_client();
+$client = connect_client($node);
 others_are_told_busy('crashed');
 
 # Slots are taken by what is prepared in generation 0, so the ring of 3 can turn once more and not again.

@@ -1,16 +1,11 @@
 # A dump of a database has all that idem knows: restored into a fresh database, duplicates are duplicates there,
 # unsettled claims are unsettled, and rings and policies are what they were.
 
-use strict;
-use warnings;
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
-use Test::More;
+use FindBin;
+use lib "$FindBin::RealBin/lib";
+use IdemTest;
 
-my $node = PostgreSQL::Test::Cluster->new('main');
-$node->init;
-$node->append_conf('postgresql.conf', "autovacuum = off\nidem.backoff_jitter = 0");
-$node->start;
+my $node = start_node("autovacuum = off\nidem.backoff_jitter = 0");
 
 # The extension and the dedup tables are not where a search_path finds them, and one has a name that must be quoted.
 $node->safe_psql(

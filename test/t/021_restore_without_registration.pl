@@ -1,16 +1,11 @@
 # A dedup table that was restored without its registration (pg_dump of a table, of a schema, or of no data) is refused
 # with a hint; once its owner attaches it, it remembers what it remembered before, and its ring turns.
 
-use strict;
-use warnings;
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
-use Test::More;
+use FindBin;
+use lib "$FindBin::RealBin/lib";
+use IdemTest;
 
-my $node = PostgreSQL::Test::Cluster->new('main');
-$node->init;
-$node->append_conf('postgresql.conf', "autovacuum = off\nidem.backoff_jitter = 0");
-$node->start;
+my $node = start_node("autovacuum = off\nidem.backoff_jitter = 0");
 
 # The ring has turned past its end: generation 4 in slot 1 is current, and 3 in slot 0 and 2 in slot 2 hold events.
 $node->safe_psql(

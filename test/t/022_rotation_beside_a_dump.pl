@@ -1,15 +1,10 @@
 # A pg_dump that is running keeps neither claims nor rotation waiting, and dumps what was committed when it began.
 
-use strict;
-use warnings;
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
-use Test::More;
+use FindBin;
+use lib "$FindBin::RealBin/lib";
+use IdemTest;
 
-my $node = PostgreSQL::Test::Cluster->new('main');
-$node->init;
-$node->append_conf('postgresql.conf', 'autovacuum = off');
-$node->start;
+my $node = start_node('autovacuum = off');
 $node->safe_psql(
     'postgres', q{
     CREATE EXTENSION idem;

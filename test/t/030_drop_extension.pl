@@ -1,15 +1,11 @@
 # DROP EXTENSION never takes a dedup table along unasked; and where the extension was dropped and created again,
 # sessions that had used the old one go on with the new one.
 
-use strict;
-use warnings;
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
-use Test::More;
+use FindBin;
+use lib "$FindBin::RealBin/lib";
+use IdemTest;
 
-my $node = PostgreSQL::Test::Cluster->new('main');
-$node->init;
-$node->start;
+my $node = start_node();
 $node->safe_psql(
     'postgres', q{
     CREATE SCHEMA dedup;
@@ -18,13 +14,6 @@ $node->safe_psql(
     ALTER DATABASE postgres SET search_path = public, dedup, another;
 });
 
-sub connect_client
-{
-    my $client = $node->background_psql('postgres', on_error_stop => 0);
-    $client->query_safe('\set VERBOSITY sqlstate');
-    return $client;
-}
-
 sub accept_event
 {
     my ($client, $event) = @_;
@@ -32,17 +21,8 @@ sub accept_event
         "SELECT outcome, attempt, result FROM idem_accept('inbox', 'book', '$event', result => '1')");
 }
 
-sub sqlstate_of
-{
-    my ($client, $statement) = @_;
-    $client->query($statement);
-    my ($sqlstate) = $client->{stderr} =~ /ERROR:  (\w{5})/;
-    $client->{stderr} = '';
-    return $sqlstate;
-}
-
-my $dropper = connect_client();
-my $other = connect_client();
+my $dropper = connect_client($node);
+my $other = connect_client($node);
 $dropper->query_safe(q{SELECT idem_create_table('inbox')});
 $dropper->query_safe(q{SELECT idem_create_table('outbox', mode => 'lease')});
 is(accept_event($dropper, 'first'), 'acquired|1|', 'new event');

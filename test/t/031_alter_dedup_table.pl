@@ -1,16 +1,11 @@
 # A dedup table and its partitions may be renamed, moved to another schema and given to another owner; sessions which
 # used it before go on using it, and its ring turns.
 
-use strict;
-use warnings;
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
-use Test::More;
+use FindBin;
+use lib "$FindBin::RealBin/lib";
+use IdemTest;
 
-my $node = PostgreSQL::Test::Cluster->new('main');
-$node->init;
-$node->append_conf('postgresql.conf', 'autovacuum = off');
-$node->start;
+my $node = start_node('autovacuum = off');
 $node->safe_psql(
     'postgres', q{
     CREATE ROLE shop LOGIN;

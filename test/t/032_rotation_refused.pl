@@ -1,15 +1,11 @@
 # idem_rotate is for the owner of the table and all its partitions, and refuses what is no dedup table. It commits, so no other
 # kind of test can call it and look at the error.
 
-use strict;
-use warnings;
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
-use Test::More;
+use FindBin;
+use lib "$FindBin::RealBin/lib";
+use IdemTest;
 
-my $node = PostgreSQL::Test::Cluster->new('main');
-$node->init;
-$node->start;
+my $node = start_node();
 $node->safe_psql(
     'postgres', q{
     CREATE EXTENSION idem;

@@ -1,17 +1,11 @@
 # idem works where the library is loaded by the first call, and where shared_preload_libraries loads it with the server,
 # with the same settings; databases without the extension are not touched by it.
 
-use strict;
-use warnings;
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
-use Test::More;
+use FindBin;
+use lib "$FindBin::RealBin/lib";
+use IdemTest;
 
-my $node = PostgreSQL::Test::Cluster->new('main');
-$node->init;
-$node->append_conf('postgresql.conf',
-    "idem.max_result_size = 1kB\nmax_prepared_transactions = 10\nrestart_after_crash = on");
-$node->start;
+my $node = start_node("idem.max_result_size = 1kB\nmax_prepared_transactions = 10\nrestart_after_crash = on");
 $node->safe_psql(
     'postgres', q{
     CREATE DATABASE without_extension;

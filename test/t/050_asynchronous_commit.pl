@@ -1,16 +1,11 @@
 # With synchronous_commit = off a crash may lose the latest commits; but claim and work are lost or kept together, so
 # that the next delivery does what is missing and nothing else.
 
-use strict;
-use warnings;
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
-use Test::More;
+use FindBin;
+use lib "$FindBin::RealBin/lib";
+use IdemTest;
 
-my $node = PostgreSQL::Test::Cluster->new('main');
-$node->init;
-$node->append_conf('postgresql.conf', "synchronous_commit = off\nwal_writer_delay = 10s");
-$node->start;
+my $node = start_node("synchronous_commit = off\nwal_writer_delay = 10s");
 $node->safe_psql(
     'postgres', q{
     CREATE EXTENSION idem;

@@ -1,16 +1,11 @@
 # Logical decoding sees every write of idem as an ordinary insert, update or delete of a partition, with the key of the
 # row that is changed, and nothing of what was rolled back.
 
-use strict;
-use warnings;
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
-use Test::More;
+use FindBin;
+use lib "$FindBin::RealBin/lib";
+use IdemTest;
 
-my $node = PostgreSQL::Test::Cluster->new('main');
-$node->init(allows_streaming => 'logical');
-$node->append_conf('postgresql.conf', "autovacuum = off\nidem.backoff_jitter = 0");
-$node->start;
+my $node = start_node("autovacuum = off\nidem.backoff_jitter = 0", allows_streaming => 'logical');
 my $slot = q{SELECT pg_create_logical_replication_slot('decoded', 'test_decoding')};
 my (undef, undef, $stderr) = $node->psql('postgres', $slot);
 plan skip_all => 'test_decoding is not installed' if $stderr =~ /could not access file "test_decoding"/;

@@ -2,16 +2,12 @@
 # from the publisher by idem_attach_table. A publication by the partitions' root carries inserts: the root has no
 # replica identity.
 
-use strict;
-use warnings;
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
-use Test::More;
+use FindBin;
+use lib "$FindBin::RealBin/lib";
+use IdemTest;
 
-my $publisher = PostgreSQL::Test::Cluster->new('publisher');
-$publisher->init(allows_streaming => 'logical');
-$publisher->append_conf('postgresql.conf', "autovacuum = off\nidem.backoff_jitter = 0\nmax_prepared_transactions = 10");
-$publisher->start;
+my $publisher = start_node("autovacuum = off\nidem.backoff_jitter = 0\nmax_prepared_transactions = 10",
+    name => 'publisher', allows_streaming => 'logical');
 $publisher->safe_psql(
     'postgres', q{
     CREATE EXTENSION idem;

@@ -1,16 +1,11 @@
 # On a hot standby nothing can be claimed, and what is remembered can be looked up; once it is promoted, claims go on
 # there exactly as the primary left them.
 
-use strict;
-use warnings;
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
-use Test::More;
+use FindBin;
+use lib "$FindBin::RealBin/lib";
+use IdemTest;
 
-my $primary = PostgreSQL::Test::Cluster->new('primary');
-$primary->init(allows_streaming => 1);
-$primary->append_conf('postgresql.conf', "max_prepared_transactions = 10\nautovacuum = off");
-$primary->start;
+my $primary = start_node("max_prepared_transactions = 10\nautovacuum = off", name => 'primary', allows_streaming => 1);
 $primary->backup('backup');
 my $standby = PostgreSQL::Test::Cluster->new('standby');
 $standby->init_from_backup($primary, 'backup', has_streaming => 1);

@@ -1,15 +1,11 @@
 # An event has the same key and fingerprint in a database of whatever encoding, so that a dump may change it, and a
 # secret is the same; text that is no text in UTF-8 is refused, and nothing is written.
 
-use strict;
-use warnings;
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
-use Test::More;
+use FindBin;
+use lib "$FindBin::RealBin/lib";
+use IdemTest;
 
-my $node = PostgreSQL::Test::Cluster->new('main');
-$node->init;
-$node->start;
+my $node = start_node();
 
 # E with acute accent, which each encoding has and only UTF-8 writes in these two bytes.
 my $acute = q{convert_from('\xc3a9', 'UTF8')};

@@ -1,15 +1,11 @@
 # The error of a failed action is cut where it is too long, between two characters, whatever the database's encoding: it
 # can be read, dumped and sent to any client.
 
-use strict;
-use warnings;
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
-use Test::More;
+use FindBin;
+use lib "$FindBin::RealBin/lib";
+use IdemTest;
 
-my $node = PostgreSQL::Test::Cluster->new('main');
-$node->init;
-$node->start;
+my $node = start_node();
 
 # A character, and how many bytes it takes there.
 my %encodings = (

@@ -1,16 +1,11 @@
 # A transaction may hold ten thousand claims with no setting raised, and a session needs memory for the claims that are
 # open and not for those it has settled, in whatever savepoints.
 
-use strict;
-use warnings;
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
-use Test::More;
+use FindBin;
+use lib "$FindBin::RealBin/lib";
+use IdemTest;
 
-my $node = PostgreSQL::Test::Cluster->new('main');
-$node->init;
-$node->append_conf('postgresql.conf', 'max_prepared_transactions = 1');
-$node->start;
+my $node = start_node('max_prepared_transactions = 1');
 $node->safe_psql(
     'postgres', q{
     CREATE EXTENSION idem;

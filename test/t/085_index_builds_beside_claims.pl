@@ -1,16 +1,11 @@
 # An index of a partition may be built, rebuilt and dropped concurrently while sessions go on claiming: in every phase
 # events are claimed once, and in the end the index has every row.
 
-use strict;
-use warnings;
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
-use Test::More;
+use FindBin;
+use lib "$FindBin::RealBin/lib";
+use IdemTest;
 
-my $node = PostgreSQL::Test::Cluster->new('main');
-$node->init;
-$node->append_conf('postgresql.conf', "autovacuum = off\nidem.backoff_jitter = 0");
-$node->start;
+my $node = start_node("autovacuum = off\nidem.backoff_jitter = 0");
 my (undef, undef, $no_amcheck) = $node->psql('postgres', 'CREATE EXTENSION amcheck');
 $node->safe_psql(
     'postgres', q{

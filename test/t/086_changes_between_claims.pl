@@ -1,16 +1,11 @@
 # Partitions may be rewritten, reordered, given constraints and replaced between two calls of sessions which know them;
 # what is remembered stays remembered, and every constraint holds for idem's writes too.
 
-use strict;
-use warnings;
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
-use Test::More;
+use FindBin;
+use lib "$FindBin::RealBin/lib";
+use IdemTest;
 
-my $node = PostgreSQL::Test::Cluster->new('main');
-$node->init;
-$node->append_conf('postgresql.conf', 'autovacuum = off');
-$node->start;
+my $node = start_node('autovacuum = off');
 $node->safe_psql(
     'postgres', q{
     CREATE EXTENSION idem;
@@ -29,15 +24,6 @@ sub acquire
 {
     my ($session, $event) = @_;
     return $session->query_safe("SELECT outcome, attempt, result FROM idem_acquire('outbox', 'send', '$event')");
-}
-
-sub sqlstate_of
-{
-    my ($session, $statement) = @_;
-    $session->query($statement);
-    my ($sqlstate) = $session->{stderr} =~ /ERROR:  (\w{5})/;
-    $session->{stderr} = '';
-    return $sqlstate;
 }
 
 my $claimed = 0;

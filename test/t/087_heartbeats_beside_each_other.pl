@@ -1,16 +1,11 @@
 # A lease that several sessions extend at the same time is never "not there": a look-up which an update outran must look again
 # (docs/storage.md, "Looking up"). Being outrun by an open transaction is ID001, and no fault here.
 
-use strict;
-use warnings;
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
-use Test::More;
+use FindBin;
+use lib "$FindBin::RealBin/lib";
+use IdemTest;
 
-my $node = PostgreSQL::Test::Cluster->new('main');
-$node->init;
-$node->append_conf('postgresql.conf', 'synchronous_commit = off');
-$node->start;
+my $node = start_node('synchronous_commit = off');
 $node->safe_psql(
     'postgres', q{
     CREATE EXTENSION idem;

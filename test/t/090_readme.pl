@@ -1,19 +1,15 @@
 # Every SQL command of the README works when it is pasted, in order, into a fresh database, and answers what the README says.
 
-use strict;
-use warnings;
 use FindBin;
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
-use Test::More;
+use lib "$FindBin::RealBin/lib";
+use IdemTest;
+use FindBin;
 
 my $readme = slurp_file("$FindBin::Bin/../../README.md");
 my @blocks = $readme =~ /^```sql\n(.*?)^```/msg;
 cmp_ok(scalar @blocks, '>=', 5, 'README has its SQL blocks');
 
-my $node = PostgreSQL::Test::Cluster->new('main');
-$node->init;
-$node->start;
+my $node = start_node();
 
 my ($status, $stdout, $stderr) = $node->psql('postgres', join("\n", @blocks), on_error_stop => 1);
 like($stderr, qr/\A(psql:\S+ )?WARNING:  event "evt_5" [^\n]*\nDETAIL:  [^\n]*\z/, 'no command of the README fails, and one warns');

@@ -1,21 +1,15 @@
 # With idem preloaded, expired events go and rings turn by the worker alone, in every database that has dedup tables,
 # whoever owns them and whatever kind they are; what it does is seen where an operator looks.
 
-use strict;
-use warnings;
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
-use Test::More;
+use FindBin;
+use lib "$FindBin::RealBin/lib";
+use IdemTest;
 
-my $node = PostgreSQL::Test::Cluster->new('main');
-$node->init;
-$node->append_conf(
-    'postgresql.conf', q{
+my $node = start_node(q{
     shared_preload_libraries = 'idem'
     idem.purge_naptime = 1
     fsync = off
 });
-$node->start;
 $node->safe_psql('postgres', "CREATE DATABASE $_") foreach 'shop', '"Shop 2"', 'template_of_shops', 'closed', 'without';
 
 # Each remembers for less than half a second.

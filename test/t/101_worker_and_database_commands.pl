@@ -1,22 +1,16 @@
 # Nobody who drops, renames or copies a database has to wait for idem, nor is refused because of it: between passes nothing
 # is connected to the database, and a pass that takes its time gives way.
 
-use strict;
-use warnings;
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
-use Test::More;
+use FindBin;
+use lib "$FindBin::RealBin/lib";
+use IdemTest;
 
-my $node = PostgreSQL::Test::Cluster->new('main');
-$node->init;
-$node->append_conf(
-    'postgresql.conf', q{
+my $node = start_node(q{
     shared_preload_libraries = 'idem'
     idem.purge_naptime = 1
     autovacuum = off
     fsync = off
 });
-$node->start;
 $node->safe_psql('postgres', 'CREATE DATABASE shop');
 $node->safe_psql('shop',
     q{CREATE EXTENSION idem; SELECT idem_create_table('inbox', hot_window => '1 ms', cold_window => '1 second')});

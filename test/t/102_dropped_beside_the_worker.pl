@@ -1,23 +1,17 @@
 # A dedup table, or the extension, may be dropped at any moment of a pass: the worker never keeps it from going, and says
 # nothing about what is gone. Databases without the extension are passed over in silence.
 
-use strict;
-use warnings;
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
-use Test::More;
+use FindBin;
+use lib "$FindBin::RealBin/lib";
+use IdemTest;
 
-my $node = PostgreSQL::Test::Cluster->new('main');
-$node->init;
-$node->append_conf(
-    'postgresql.conf', q{
+my $node = start_node(q{
     shared_preload_libraries = 'idem'
     idem.purge_naptime = 1
     idem.purge_lock_timeout = 1h
     autovacuum = off
     fsync = off
 });
-$node->start;
 
 my $windows = q{hot_window => '1 ms', cold_window => '400 ms', generations => 3};
 my $client = $node->background_psql('postgres');

@@ -1,16 +1,11 @@
 # What is wrong with one dedup table, or who holds it, is that table's matter: the worker says which one it is, goes on
 # with the others, and purges it once it can.
 
-use strict;
-use warnings;
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
-use Test::More;
+use FindBin;
+use lib "$FindBin::RealBin/lib";
+use IdemTest;
 
-my $node = PostgreSQL::Test::Cluster->new('main');
-$node->init;
-$node->append_conf(
-    'postgresql.conf', q{
+my $node = start_node(q{
     shared_preload_libraries = 'idem'
     idem.purge = off
     idem.purge_naptime = 1
@@ -18,7 +13,6 @@ $node->append_conf(
     autovacuum = off
     fsync = off
 });
-$node->start;
 
 # In the order in which they were made, those that are in order last.
 my @broken = ('secured', 'extended', 'reduced');

@@ -1,17 +1,12 @@
 # Launcher and worker can be cancelled and terminated, and a crash of some session restarts them: purging goes on. Settings
 # can be changed while they run.
 
-use strict;
-use warnings;
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
-use Test::More;
+use FindBin;
+use lib "$FindBin::RealBin/lib";
+use IdemTest;
 use Time::HiRes qw(usleep);
 
-my $node = PostgreSQL::Test::Cluster->new('main');
-$node->init;
-$node->append_conf(
-    'postgresql.conf', q{
+my $node = start_node(q{
     shared_preload_libraries = 'idem'
     idem.purge_naptime = 1
     idem.purge_lock_timeout = 1h
@@ -19,7 +14,6 @@ $node->append_conf(
     autovacuum = off
     fsync = off
 });
-$node->start;
 $node->safe_psql('postgres', 'CREATE DATABASE shop');
 my $create = q{SELECT idem_create_table('%s', hot_window => '1 ms', cold_window => '400 ms', generations => 3);};
 $node->safe_psql('postgres', 'CREATE EXTENSION idem;' . sprintf($create, 'inbox') . sprintf($create, 'outbox'));

@@ -1,17 +1,11 @@
 # Where max_worker_processes leaves no process to purge with, the launcher says so once and goes on trying; nothing but the
 # purge is late.
 
-use strict;
-use warnings;
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
-use Test::More;
+use FindBin;
+use lib "$FindBin::RealBin/lib";
+use IdemTest;
 
-my $node = PostgreSQL::Test::Cluster->new('main');
-$node->init;
-my $force_parallel = $node->pg_version >= 16 ? 'debug_parallel_query' : 'force_parallel_mode';
-$node->append_conf(
-    'postgresql.conf', q{
+my $node = start_node(q{
     shared_preload_libraries = 'idem'
     max_worker_processes = 2
     max_logical_replication_workers = 0
@@ -19,7 +13,7 @@ $node->append_conf(
     idem.purge_naptime = 1
     fsync = off
 });
-$node->start;
+my $force_parallel = $node->pg_version >= 16 ? 'debug_parallel_query' : 'force_parallel_mode';
 my $client = $node->background_psql('postgres');
 $client->query_safe($_)
   foreach 'CREATE EXTENSION idem',

@@ -1,21 +1,16 @@
 # A standby has no launcher, as nobody can purge there; it starts by itself when the standby is promoted. On a primary that
 # waits for a synchronous standby, the worker does not wait, since it would hold its locks for as long as that takes.
 
-use strict;
-use warnings;
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
-use Test::More;
+use FindBin;
+use lib "$FindBin::RealBin/lib";
+use IdemTest;
 
-my $primary = PostgreSQL::Test::Cluster->new('primary');
-$primary->init(allows_streaming => 1);
-$primary->append_conf(
-    'postgresql.conf', q{
+my $primary = start_node(
+    q{
     shared_preload_libraries = 'idem'
     idem.purge_naptime = 1
     fsync = off
-});
-$primary->start;
+}, name => 'primary', allows_streaming => 1);
 $primary->backup('backup');
 my $standby = PostgreSQL::Test::Cluster->new('standby');
 $standby->init_from_backup($primary, 'backup', has_streaming => 1);

@@ -1,10 +1,8 @@
 # Passes with nothing to do run no query, write nothing and log nothing, however often they come.
 
-use strict;
-use warnings;
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
-use Test::More;
+use FindBin;
+use lib "$FindBin::RealBin/lib";
+use IdemTest;
 
 my $node = PostgreSQL::Test::Cluster->new('main');
 $node->init;

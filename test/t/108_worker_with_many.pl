@@ -1,18 +1,13 @@
 # However many dedup tables and databases there are, one launcher and one worker at a time see to all of them.
 
-use strict;
-use warnings;
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
-use Test::More;
+use FindBin;
+use lib "$FindBin::RealBin/lib";
+use IdemTest;
 
 my $databases = 50;
 my $tables = 500;
 
-my $node = PostgreSQL::Test::Cluster->new('main');
-$node->init;
-$node->append_conf(
-    'postgresql.conf', q{
+my $node = start_node(q{
     shared_preload_libraries = 'idem'
     max_worker_processes = 3
     max_locks_per_transaction = 1000
@@ -22,7 +17,6 @@ $node->append_conf(
     log_statement = none
     fsync = off
 });
-$node->start;
 
 my $windows = q{hot_window => '1 ms', cold_window => '1 second', generations => 2};
 $node->safe_psql('postgres', 'CREATE DATABASE shop IS_TEMPLATE true');

@@ -1,22 +1,16 @@
 # Whatever a pass runs of a dedup table's owner, such as a function in an index of a partition, it runs as that owner and
 # with nothing of the owner's in its search_path: purging makes nobody a superuser.
 
-use strict;
-use warnings;
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
-use Test::More;
+use FindBin;
+use lib "$FindBin::RealBin/lib";
+use IdemTest;
 
-my $node = PostgreSQL::Test::Cluster->new('main');
-$node->init;
-$node->append_conf(
-    'postgresql.conf', q{
+my $node = start_node(q{
     shared_preload_libraries = 'idem'
     idem.purge = off
     idem.purge_naptime = 1
     fsync = off
 });
-$node->start;
 
 # The function tells in the log who runs it. Its name and the operator's are traps too.
 $node->safe_psql(

@@ -1,25 +1,12 @@
 # Filters get their shared memory when the server starts with the library, as much as idem.filter_memory says; without
 # any, idem works as it does without preloading.
 
-use strict;
-use warnings;
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
-use Test::More;
+use FindBin;
+use lib "$FindBin::RealBin/lib";
+use IdemTest;
 
-my $node = PostgreSQL::Test::Cluster->new('main');
-$node->init;
-$node->append_conf('postgresql.conf', q{shared_preload_libraries = 'idem'});
-$node->start;
+my $node = start_node(q{shared_preload_libraries = 'idem'});
 $node->safe_psql('postgres', q{CREATE EXTENSION idem; SELECT idem_create_table('inbox')});
-
-sub restart_with
-{
-    my (@settings) = @_;
-    $node->append_conf('postgresql.conf', $_) foreach @settings;
-    $node->restart;
-    return;
-}
 
 # What is reserved in all, in kB; nothing is null.
 sub reserved
@@ -64,19 +51,19 @@ foreach my $role ('SET', 'ALTER ROLE postgres SET', 'ALTER DATABASE postgres SET
         "$role is refused");
 }
 
-restart_with('idem.filter_memory = 1MB');
+restart_with($node, 'idem.filter_memory = 1MB');
 is($node->safe_psql('postgres', 'SHOW idem.filter_memory'), '1MB', '1MB: setting');
 cmp_ok($default - reserved(), '==', 63 * 1024, '1MB: so much less is reserved');
 cmp_ok(reserved(), '<', 3 * 1024, '1MB: what is needed besides is small');
 works('1MB');
 
-restart_with('idem.filter_memory = 0');
+restart_with($node, 'idem.filter_memory = 0');
 is($node->safe_psql('postgres', 'SHOW idem.filter_memory'), '0', '0: setting');
 is(reserved(), '', '0: nothing is reserved');
 works('0');
 
 # Where the library is loaded by the first call, the setting has no effect, and is no mistake.
-restart_with('idem.filter_memory = 1MB', q{shared_preload_libraries = ''});
+restart_with($node, 'idem.filter_memory = 1MB', q{shared_preload_libraries = ''});
 is(reserved(), '', 'not preloaded: nothing is reserved');
 works('not preloaded');
 is(stderr_of(q{SELECT idem_lookup('inbox', 'book', '1MB')}), '', 'not preloaded: no warning');
@@ -86,7 +73,7 @@ like(
     'not preloaded: SET is refused');
 
 # After a crash of one session the server lays out its shared memory anew.
-restart_with(q{shared_preload_libraries = 'idem'}, 'restart_after_crash = on');
+restart_with($node, q{shared_preload_libraries = 'idem'}, 'restart_after_crash = on');
 my $before = reserved();
 my $session = $node->background_psql('postgres');
 my $pid = $session->query_safe('SELECT pg_backend_pid()');

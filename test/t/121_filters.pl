@@ -1,16 +1,11 @@
 # Filters over sealed generations spare a new event the look into them, and never change an answer: not where they are
 # small and often wrong, not while they are built, not after a crash at any point of that, not where others have them too.
 
-use strict;
-use warnings;
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
-use Test::More;
+use FindBin;
+use lib "$FindBin::RealBin/lib";
+use IdemTest;
 
-my $node = PostgreSQL::Test::Cluster->new('main');
-$node->init;
-$node->append_conf(
-    'postgresql.conf', q{
+my $node = start_node(q{
     shared_preload_libraries = 'idem'
     idem.purge = off
     idem.purge_naptime = 1h
@@ -18,20 +13,12 @@ $node->append_conf(
     max_prepared_transactions = 10
     restart_after_crash = on
 });
-$node->start;
 my $database = 'postgres';
 $node->safe_psql('postgres', 'CREATE EXTENSION idem');
 
 sub sql
 {
     return $node->safe_psql($database, join(";\n", @_));
-}
-
-sub restart_with
-{
-    $node->append_conf('postgresql.conf', $_) foreach @_;
-    $node->restart;
-    return;
 }
 
 # So many sealed generations of so many events "G N".
@@ -91,13 +78,13 @@ is(filtered_slots('inbox'), '{0,1,2,3,4,5}', 'all that is sealed is filtered');
 cmp_ok(looks_of_new('inbox', 1000), '<', 60, 'of 6000 looks into sealed generations hardly any is needed');
 is(outcomes_of_all('inbox', 6, 1000), 'duplicate 6000', 'all that was remembered is');
 
-restart_with('idem.filter_memory = 0');
+restart_with($node, 'idem.filter_memory = 0');
 sql(q{CALL idem_purge()});
 is(filtered_slots('inbox'), '', 'no memory: no filter');
 is(looks_of_new('inbox', 1000), 6000, 'no memory: each generation is looked into');
 is(outcomes_of_all('inbox', 6, 1000), 'duplicate 6000', 'no memory: all that was remembered is');
 
-restart_with('idem.filter_memory = 1MB');
+restart_with($node, 'idem.filter_memory = 1MB');
 is(filtered_slots('inbox'), '', 'after a restart: no filter');
 is(looks_of_new('inbox', 1000), 6000, 'after a restart: each generation is looked into');
 sql(q{CALL idem_purge()});
@@ -140,7 +127,7 @@ $_->quit foreach @holders;
 sql('DROP TABLE inbox');
 
 note('small filters, often wrong');
-restart_with('idem.filter_memory = 64kB');
+restart_with($node, 'idem.filter_memory = 64kB');
 fill('inbox', 8, 4, 12000);
 is(filtered_slots('inbox'), '{0,1,2,3}', 'a tiny filter');
 is(sql(q{SELECT filter_bytes FROM idem_tables}), 64 * 1024, 'which takes all the memory there is');
@@ -174,7 +161,7 @@ sql(q{SELECT idem_accept('inbox', 'book', 'only in other')}, );
 sql(q{CALL idem_rotate('inbox')});
 $database = 'postgres';
 is(outcomes('inbox', q{SELECT 'only in other'}), 'acquired 1', 'an event of the one is new to the other');
-restart_with();
+restart_with($node);
 $database = 'other';
 sql('CALL idem_purge()');
 is(filtered_slots('inbox'), '{0,1}', 'the other database has all the memory');
@@ -188,7 +175,7 @@ is(filtered_slots('inbox'), '{0}', 'until the other is dropped');
 sql('DROP TABLE inbox');
 
 note('interrupted builds');
-restart_with('idem.filter_memory = 16MB');
+restart_with($node, 'idem.filter_memory = 16MB');
 sql(q{SELECT idem_create_table('inbox', generations => 4)},
     q{INSERT INTO inbox (key, state, attempt, first_seen_at, expires_at, failures, slot, handler, event_id)
       SELECT idem_key('book', '1 ' || i), 'done', 1, now(), now() + interval '30 days', 0, 0, 'book', '1 ' || i
@@ -226,10 +213,10 @@ sub in_the_middle
 {
     my ($what, $memory_survives, $interrupt) = @_;
     sql(q{UPDATE inbox SET owner = owner WHERE event_id = '1 1'});    # takes the filter back
-    restart_with('idem.purge = off');
+    restart_with($node, 'idem.purge = off');
     $interrupt->();
     $watcher->quit;
-    restart_with('idem.purge = off') if !$memory_survives;
+    restart_with($node, 'idem.purge = off') if !$memory_survives;
     $node->poll_query_until('postgres',
         q{SELECT count(*) = 0 FROM pg_stat_activity WHERE backend_type = 'idem purge worker'})
       or die 'worker did not end';

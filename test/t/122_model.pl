@@ -3,18 +3,13 @@
 #
 # IDEM_SEED=n repeats a run.
 
-use strict;
-use warnings;
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
-use Test::More;
+use FindBin;
+use lib "$FindBin::RealBin/lib";
+use IdemTest;
 
 my $steps = 3000;
 
-my $node = PostgreSQL::Test::Cluster->new('main');
-$node->init;
-$node->append_conf('postgresql.conf', "idem.purge = off\nidem.backoff_jitter = 0\nautovacuum = off\nlog_statement = none");
-$node->start;
+my $node = start_node("idem.purge = off\nidem.backoff_jitter = 0\nautovacuum = off\nlog_statement = none");
 $node->safe_psql(
     'postgres', q{
 CREATE EXTENSION idem;

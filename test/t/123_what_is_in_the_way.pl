@@ -2,16 +2,11 @@
 # he has locked all there is to lock; and nothing is lost meanwhile. By what a census says alone no live event is removed,
 # even if idem.verify_purge is off.
 
-use strict;
-use warnings;
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
-use Test::More;
+use FindBin;
+use lib "$FindBin::RealBin/lib";
+use IdemTest;
 
-my $node = PostgreSQL::Test::Cluster->new('main');
-$node->init;
-$node->append_conf('postgresql.conf', "max_prepared_transactions = 10\nidem.purge = off\nautovacuum = off");
-$node->start;
+my $node = start_node("max_prepared_transactions = 10\nidem.purge = off\nautovacuum = off");
 $node->safe_psql('postgres', 'CREATE EXTENSION idem; CREATE ROLE anybody LOGIN');
 
 sub sql

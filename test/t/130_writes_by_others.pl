@@ -2,17 +2,17 @@
 # where sessions have looked at the table before, and where a filter has told them that nothing of the kind is there.
 # The trigger idem_touch tells of such writes; where it is switched off, no filter is trusted, and a purge mends it.
 
-use strict;
-use warnings;
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
-use Test::More;
+use FindBin;
+use lib "$FindBin::RealBin/lib";
+use IdemTest;
 
-my $node = PostgreSQL::Test::Cluster->new('main');
-$node->init;
-$node->append_conf('postgresql.conf', "max_prepared_transactions = 10\nidem.purge = off\nautovacuum = off");
-$node->append_conf('postgresql.conf', q{shared_preload_libraries = 'idem'});
-$node->start;
+my $node = start_node(
+    q{
+    shared_preload_libraries = 'idem'
+    max_prepared_transactions = 10
+    idem.purge = off
+    autovacuum = off
+});
 
 my $client;      # a session that has seen the table before
 my $preloaded;

@@ -2,11 +2,9 @@
 # the subscriber takes over, with nothing more to do: each event is known, in whichever slot its row is, and turns and
 # purges of the subscriber's own lose none.
 
-use strict;
-use warnings;
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
-use Test::More;
+use FindBin;
+use lib "$FindBin::RealBin/lib";
+use IdemTest;
 
 foreach my $preload ('', 'idem')
 {
@@ -14,10 +12,9 @@ foreach my $preload ('', 'idem')
     my %node;
     foreach my $name ('publisher', 'subscriber')
     {
-        my $node = $node{$name} = PostgreSQL::Test::Cluster->new("$name$preload");
-        $node->init(allows_streaming => 'logical');
-        $node->append_conf('postgresql.conf', "shared_preload_libraries = '$preload'\nidem.purge = off\nidem.backoff_jitter = 0\nautovacuum = off");
-        $node->start;
+        my $node = $node{$name} = start_node(
+            "shared_preload_libraries = '$preload'\nidem.purge = off\nidem.backoff_jitter = 0\nautovacuum = off",
+            name => "$name$preload", allows_streaming => 'logical');
         $node->safe_psql('postgres',
             q{CREATE EXTENSION idem; SELECT idem_create_table('outbox', mode => 'lease', generations => 4)});
     }

@@ -1,19 +1,15 @@
 # As long as a subscription may write to a dedup table, the subscriber doesn't turn, move or empty anything in it: rows
 # stay where the publisher's next change of them looks. It purges once the subscription is dropped.
 
-use strict;
-use warnings;
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
-use Test::More;
+use FindBin;
+use lib "$FindBin::RealBin/lib";
+use IdemTest;
 
 my %node;
 foreach my $name ('publisher', 'subscriber')
 {
-    my $node = $node{$name} = PostgreSQL::Test::Cluster->new($name);
-    $node->init(allows_streaming => 'logical');
-    $node->append_conf('postgresql.conf', "shared_preload_libraries = 'idem'\nidem.purge = off\nautovacuum = off");
-    $node->start;
+    my $node = $node{$name} = start_node("shared_preload_libraries = 'idem'\nidem.purge = off\nautovacuum = off",
+        name => $name, allows_streaming => 'logical');
     $node->safe_psql('postgres',
         q{CREATE EXTENSION idem; SELECT idem_create_table('outbox', mode => 'lease', generations => 3)});
 }

@@ -1,17 +1,11 @@
 # The worker may come to a dedup table that is just being restored. It makes nothing there that pg_restore is going to
 # make, so the restore comes through without an error; and it switches on what a data-only restore has left switched off.
 
-use strict;
-use warnings;
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
-use Test::More;
+use FindBin;
+use lib "$FindBin::RealBin/lib";
+use IdemTest;
 
-my $node = PostgreSQL::Test::Cluster->new('main');
-$node->init;
-$node->append_conf('postgresql.conf',
-    "shared_preload_libraries = 'idem'\nidem.purge_naptime = 1s\nidem.databases = 'copy'\nautovacuum = off");
-$node->start;
+my $node = start_node("shared_preload_libraries = 'idem'\nidem.purge_naptime = 1s\nidem.databases = 'copy'\nautovacuum = off");
 $node->safe_psql('postgres', $_)
   foreach 'CREATE EXTENSION idem', q{SELECT idem_create_table('inbox', generations => 4)},
   q{SELECT FROM generate_series(1, 100) i, idem_accept('inbox', 'book', 'g0 ' || i)}, q{CALL idem_rotate('inbox')},

@@ -2,23 +2,20 @@
 # is `allow` does its work unprotected: the business write beside the claim commits, a WARNING names the event, and the
 # claim is counted where no ROLLBACK undoes it. Locks, standbys and files here; the rest is in test/sql/not_available.sql.
 
-use strict;
-use warnings;
+use FindBin;
+use lib "$FindBin::RealBin/lib";
+use IdemTest;
 use File::Copy qw(copy);
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
-use Test::More;
 
-my $node = PostgreSQL::Test::Cluster->new('main');
-$node->init(allows_streaming => 1);
-# Whether a look-up goes into a partition is to depend on nothing but the partition.
-$node->append_conf('postgresql.conf', q{
-shared_preload_libraries = 'idem'
-idem.purge = off
-idem.filter_memory = 0
-max_prepared_transactions = 10
-autovacuum = off});
-$node->start;
+# Whether a look-up goes into a partition is to depend on nothing but the partition: without filters.
+my $node = start_node(
+    q{
+    shared_preload_libraries = 'idem'
+    idem.purge = off
+    idem.filter_memory = 0
+    max_prepared_transactions = 10
+    autovacuum = off
+}, allows_streaming => 1);
 $node->safe_psql(
     'postgres', q{
     CREATE EXTENSION idem;

@@ -1,19 +1,14 @@
 # What is no lack of a store is raised to a handler whose policy is `allow`, too: whoever cancels a call, ends its session
 # or must start its transaction over means it. The rest of this is in test/sql/not_available.sql.
 
-use strict;
-use warnings;
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
-use Test::More;
+use FindBin;
+use lib "$FindBin::RealBin/lib";
+use IdemTest;
 
-my $node = PostgreSQL::Test::Cluster->new('main');
-$node->init;
-$node->append_conf('postgresql.conf', q{
+my $node = start_node(q{
 shared_preload_libraries = 'idem'
 idem.purge = off
 deadlock_timeout = 1h});
-$node->start;
 $node->safe_psql(
     'postgres', q{
     CREATE EXTENSION idem;

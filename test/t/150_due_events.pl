@@ -1,18 +1,12 @@
 # Whatever waits to be worked on is given out by idem_due to one of several callers at the same time: no event is worked
 # on twice, and none is forgotten, though the ring turns, callers roll back or die, and work fails.
 
-use strict;
-use warnings;
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
-use Test::More;
+use FindBin;
+use lib "$FindBin::RealBin/lib";
+use IdemTest;
 use Time::HiRes qw(usleep);
 
-my $node = PostgreSQL::Test::Cluster->new('main');
-$node->init;
-$node->append_conf('postgresql.conf', 'fsync = off');
-$node->append_conf('postgresql.conf', 'idem.backoff_jitter = 0');
-$node->start;
+my $node = start_node("fsync = off\nidem.backoff_jitter = 0");
 $node->safe_psql(
     'postgres', q{
     CREATE EXTENSION idem;

@@ -1,17 +1,11 @@
 # Callers that claim, settle and release many events at once, the same ones in other orders, as the ring turns: none waits
 # for another in a circle, and no event is worked on twice.
 
-use strict;
-use warnings;
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
-use Test::More;
+use FindBin;
+use lib "$FindBin::RealBin/lib";
+use IdemTest;
 
-my $node = PostgreSQL::Test::Cluster->new('main');
-$node->init;
-$node->append_conf('postgresql.conf', 'fsync = off');
-$node->append_conf('postgresql.conf', 'idem.backoff_jitter = 0');
-$node->start;
+my $node = start_node("fsync = off\nidem.backoff_jitter = 0");
 $node->safe_psql(
     'postgres', q{
     CREATE EXTENSION idem;

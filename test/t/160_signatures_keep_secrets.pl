@@ -1,23 +1,17 @@
 # Secrets of signatures stay secret: neither the server's log nor pg_stat_statements nor an error shows one which was
 # passed as a parameter, or which the statement read from a table, whatever goes wrong.
 
-use strict;
-use warnings;
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
-use Test::More;
+use FindBin;
+use lib "$FindBin::RealBin/lib";
+use IdemTest;
 
 my $hidden = 'aGlkZGVu';    # a part of every secret
 
-my $node = PostgreSQL::Test::Cluster->new('main');
-$node->init;
-$node->append_conf(
-    'postgresql.conf', q{
+my $node = start_node(q{
     shared_preload_libraries = 'pg_stat_statements'
     pg_stat_statements.track = all
     log_error_verbosity = verbose
 });
-$node->start;
 $node->safe_psql(
     'postgres', qq{
     CREATE EXTENSION idem;

@@ -1,0 +1,44 @@
+-- Signatures of webhooks.
+
+-- One secret or several, one header or all of them. A parameter or literal without a type is taken for text, which never
+-- quotes a secret in an error as the input of an array would.
+
+CREATE FUNCTION idem_verify_signature(
+    scheme    text,
+    payload   bytea,
+    header    text,
+    secret    text,
+    tolerance interval DEFAULT '5 minutes')
+RETURNS boolean LANGUAGE C VOLATILE PARALLEL SAFE AS 'MODULE_PATHNAME', 'idem_verify_signature_header_secret';
+COMMENT ON FUNCTION idem_verify_signature(text, bytea, text, text, interval) IS
+    'whether a webhook is signed with this secret, by its one header: stripe, github';
+
+CREATE FUNCTION idem_verify_signature(
+    scheme    text,
+    payload   bytea,
+    header    text,
+    secrets   text[],
+    tolerance interval DEFAULT '5 minutes')
+RETURNS boolean LANGUAGE C VOLATILE PARALLEL SAFE AS 'MODULE_PATHNAME', 'idem_verify_signature_header_secrets';
+COMMENT ON FUNCTION idem_verify_signature(text, bytea, text, text[], interval) IS
+    'whether a webhook is signed with one of these secrets, by its one header: stripe, github';
+
+CREATE FUNCTION idem_verify_signature(
+    scheme    text,
+    payload   bytea,
+    headers   jsonb,
+    secret    text,
+    tolerance interval DEFAULT '5 minutes')
+RETURNS boolean LANGUAGE C VOLATILE PARALLEL SAFE AS 'MODULE_PATHNAME', 'idem_verify_signature_headers_secret';
+COMMENT ON FUNCTION idem_verify_signature(text, bytea, jsonb, text, interval) IS
+    'whether a webhook is signed with this secret, by all its headers: standard-webhooks, stripe, github';
+
+CREATE FUNCTION idem_verify_signature(
+    scheme    text,
+    payload   bytea,
+    headers   jsonb,
+    secrets   text[],
+    tolerance interval DEFAULT '5 minutes')
+RETURNS boolean LANGUAGE C VOLATILE PARALLEL SAFE AS 'MODULE_PATHNAME', 'idem_verify_signature_headers_secrets';
+COMMENT ON FUNCTION idem_verify_signature(text, bytea, jsonb, text[], interval) IS
+    'whether a webhook is signed with one of these secrets, by all its headers: standard-webhooks, stripe, github';

@@ -1,0 +1,142 @@
+// The SQL functions on events: read and check the arguments, call, return.
+
+#include "core/fingerprint.hpp"
+#include "core/key.hpp"
+#include "server/base/arguments.hpp"
+#include "server/base/extension.hpp"
+#include "server/base/json_fingerprint.hpp"
+#include "server/base/postgres.hpp"
+#include "server/claim/answer.hpp"
+#include "server/claim/call_arguments.hpp"
+#include "server/claim/perform.hpp"
+
+using namespace idem;
+
+namespace {
+
+Datum FingerprintDatum(const Fingerprint &fingerprint) {
+    auto *value = static_cast<bytea *>(palloc(VARHDRSZ + Fingerprint::kSize));
+    SET_VARSIZE(value, VARHDRSZ + Fingerprint::kSize);
+    memcpy(VARDATA(value), fingerprint.bytes, Fingerprint::kSize);
+    return PointerGetDatum(value);
+}
+
+}  // namespace
+
+extern "C" {
+
+PG_FUNCTION_INFO_V1(idem_acquire);
+PG_FUNCTION_INFO_V1(idem_accept);
+PG_FUNCTION_INFO_V1(idem_commit);
+PG_FUNCTION_INFO_V1(idem_release);
+PG_FUNCTION_INFO_V1(idem_extend);
+PG_FUNCTION_INFO_V1(idem_lookup);
+PG_FUNCTION_INFO_V1(idem_key);
+PG_FUNCTION_INFO_V1(idem_business_key);
+PG_FUNCTION_INFO_V1(idem_fingerprint_bytes);
+PG_FUNCTION_INFO_V1(idem_fingerprint_text);
+PG_FUNCTION_INFO_V1(idem_fingerprint_jsonb);
+
+Datum idem_acquire(PG_FUNCTION_ARGS) {
+    EventCall call = WritingCall(fcinfo, Action::Acquire);
+    call.fingerprint = FingerprintArgument(fcinfo, 4);
+    if (!PG_ARGISNULL(5)) call.occurred_at = PG_GETARG_TIMESTAMPTZ(5);
+    call.payload = JsonbArgument(fcinfo, 6);
+    call.owner = NonEmptyTextArgument(fcinfo, 7, "owner", kMostOwnerBytes);
+    call.wait = PauseArgument(fcinfo, 8, "wait").value_or(0);
+    call.hot_window = WindowArgument(fcinfo, 9, "hot_window", 0);
+    PG_RETURN_DATUM(ClaimOf(Perform(call)));
+}
+
+Datum idem_accept(PG_FUNCTION_ARGS) {
+    EventCall call = WritingCall(fcinfo, Action::Accept);
+    call.fingerprint = FingerprintArgument(fcinfo, 4);
+    if (!PG_ARGISNULL(5)) call.occurred_at = PG_GETARG_TIMESTAMPTZ(5);
+    call.result = ResultArgument(fcinfo, 6);
+    PG_RETURN_DATUM(ClaimOf(Perform(call)));
+}
+
+Datum idem_commit(PG_FUNCTION_ARGS) {
+    EventCall call = WritingCall(fcinfo, Action::Commit);
+    call.result = ResultArgument(fcinfo, 4);
+    call.attempt = AttemptArgument(fcinfo, 5);
+    call.cold_window = WindowArgument(fcinfo, 6, "cold_window", 0);
+    Perform(call);
+    PG_RETURN_VOID();
+}
+
+Datum idem_release(PG_FUNCTION_ARGS) {
+    bool failed = !PG_ARGISNULL(4);
+    EventCall call = WritingCall(fcinfo, failed ? Action::Fail : Action::GiveBack);
+    call.error = TextArgument(fcinfo, 4, "error", kMostErrorBytes);
+    call.attempt = AttemptArgument(fcinfo, 5);
+    call.retry_after = PauseArgument(fcinfo, 6, "retry_after");
+    PG_RETURN_DATUM(ClaimOf(Perform(call)));
+}
+
+Datum idem_extend(PG_FUNCTION_ARGS) {
+    EventCall call = WritingCall(fcinfo, Action::Extend);
+    call.attempt = AttemptArgument(fcinfo, 4);
+    call.hot_window = WindowArgument(fcinfo, 5, "hot_window", 0);
+    EventAnswer answer = Perform(call);
+    if (answer.decision.record.state != State::Processing) PG_RETURN_NULL();
+    PG_RETURN_TIMESTAMPTZ(answer.decision.record.claimable_at);
+}
+
+Datum idem_lookup(PG_FUNCTION_ARGS) {
+    EventCall call = CallOnEvent(fcinfo, Action::Acquire, ACL_SELECT);
+    std::optional<EventRow> row = ReadEvent(call.dedup, call.event.key);
+    if (!row) PG_RETURN_NULL();
+    TupleDesc desc = lookup_rowtype_tupdesc(InstalledExtension().event_type, -1);
+    HeapTuple tuple = heap_form_tuple(desc, row->values, row->nulls);
+    ReleaseTupleDesc(desc);
+    PG_RETURN_DATUM(HeapTupleGetDatum(tuple));
+}
+
+Datum idem_key(PG_FUNCTION_ARGS) {
+    Identity event = IdentityArgument(fcinfo, 0);
+    auto *key = static_cast<pg_uuid_t *>(palloc(sizeof(pg_uuid_t)));
+    static_assert(sizeof(pg_uuid_t) == sizeof(Key));
+    memcpy(key, &event.key, sizeof(Key));
+    PG_RETURN_UUID_P(key);
+}
+
+Datum idem_business_key(PG_FUNCTION_ARGS) {
+    RequireArgument(fcinfo, 0, "parts");
+    Datum *values = nullptr;
+    bool *nulls = nullptr;
+    int count = 0;
+    deconstruct_array(PG_GETARG_ARRAYTYPE_P(0), TEXTOID, -1, false, TYPALIGN_INT, &values, &nulls, &count);
+    if (count == 0)
+        ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("at least one part must be given")));
+    auto *parts = static_cast<std::string_view *>(palloc(count * sizeof(std::string_view)));
+    for (int i = 0; i < count; i++) {
+        if (nulls[i])
+            ereport(ERROR,
+                    (errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED), errmsg("part %d of the key must not be null", i + 1)));
+        parts[i] = ViewOf(DatumGetTextPP(values[i]));
+        if (parts[i].empty())
+            ereport(ERROR,
+                    (errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("part %d of the key must not be empty", i + 1)));
+    }
+    std::span<const std::string_view> all(parts, count);
+    size_t size = BusinessKeySize(all);
+    auto *key = static_cast<text *>(palloc(VARHDRSZ + size));
+    SET_VARSIZE(key, VARHDRSZ + size);
+    ComposeBusinessKey(all, VARDATA(key));
+    PG_RETURN_TEXT_P(key);
+}
+
+Datum idem_fingerprint_bytes(PG_FUNCTION_ARGS) {
+    PG_RETURN_DATUM(FingerprintDatum(FingerprintOfBytes(ViewOf(PG_GETARG_BYTEA_PP(0)))));
+}
+
+Datum idem_fingerprint_text(PG_FUNCTION_ARGS) {
+    PG_RETURN_DATUM(FingerprintDatum(FingerprintOfBytes(Utf8(ViewOf(PG_GETARG_TEXT_PP(0))))));
+}
+
+Datum idem_fingerprint_jsonb(PG_FUNCTION_ARGS) {
+    PG_RETURN_DATUM(FingerprintDatum(FingerprintOfPaths(PG_GETARG_JSONB_P(0), PG_GETARG_ARRAYTYPE_P(1))));
+}
+
+}  // extern "C"

@@ -1,0 +1,12 @@
+// The extension's own SQLSTATEs, class ID.
+#pragma once
+
+#include "server/base/postgres.hpp"
+
+namespace idem {
+
+constexpr int kLeaseLost = MAKE_SQLSTATE('I', 'D', '0', '0', '1');
+constexpr int kNoSuchClaim = MAKE_SQLSTATE('I', 'D', '0', '0', '2');
+constexpr int kClaimUnsettled = MAKE_SQLSTATE('I', 'D', '0', '0', '3');
+
+}  // namespace idem

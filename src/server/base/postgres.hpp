@@ -1,0 +1,151 @@
+// The only includer of the server's headers, and the only place which knows that its versions differ.
+//
+// Standard headers come first: port.h defines names such as snprintf.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string_view>
+#include <type_traits>
+
+extern "C" {
+#include "postgres.h"
+
+#include "access/genam.h"
+#include "access/heapam.h"
+#include "access/htup_details.h"
+#include "access/relscan.h"
+#include "access/table.h"
+#include "access/tableam.h"
+#include "access/xact.h"
+#include "access/xlog.h"
+#include "catalog/index.h"
+#include "catalog/indexing.h"
+#include "catalog/namespace.h"
+#include "catalog/partition.h"
+#include "catalog/pg_am.h"
+#include "catalog/pg_class.h"
+#include "catalog/pg_database.h"
+#include "catalog/pg_enum.h"
+#include "catalog/pg_extension.h"
+#include "catalog/pg_proc.h"
+#include "catalog/pg_trigger.h"
+#include "catalog/pg_type.h"
+#include "commands/extension.h"
+#include "commands/trigger.h"
+#include "common/pg_prng.h"
+#include "executor/executor.h"
+#include "executor/spi.h"
+#include "fmgr.h"
+#include "funcapi.h"
+#include "lib/ilist.h"
+#include "lib/stringinfo.h"
+#include "mb/pg_wchar.h"
+#include "miscadmin.h"
+#include "nodes/execnodes.h"
+#include "partitioning/partbounds.h"
+#include "partitioning/partdesc.h"
+#include "pgstat.h"
+#include "postmaster/bgworker.h"
+#include "postmaster/interrupt.h"
+#include "storage/bufmgr.h"
+#include "storage/ipc.h"
+#include "storage/latch.h"
+#include "storage/lmgr.h"
+#include "storage/lock.h"
+#include "storage/lwlock.h"
+#include "storage/predicate.h"
+#include "storage/shmem.h"
+#include "tcop/pquery.h"
+#include "tcop/tcopprot.h"
+#include "utils/acl.h"
+#include "utils/array.h"
+#include "utils/builtins.h"
+#include "utils/catcache.h"
+#include "utils/fmgroids.h"
+#include "utils/guc.h"
+#include "utils/hsearch.h"
+#include "utils/inval.h"
+#include "utils/json.h"
+#include "utils/jsonb.h"
+#include "utils/lsyscache.h"
+#include "utils/memutils.h"
+#include "utils/numeric.h"
+#include "utils/partcache.h"
+#include "utils/rel.h"
+#include "utils/snapmgr.h"
+#include "utils/syscache.h"
+#include "utils/timestamp.h"
+#include "utils/typcache.h"
+#include "utils/uuid.h"
+#include "utils/varlena.h"
+#include "utils/wait_event.h"
+}
+
+static_assert(PG_VERSION_NUM >= 150000, "idem needs PostgreSQL 15 or later");
+
+namespace idem {
+
+// PostgreSQL 16 lets update_indexes tell apart summarizing indexes, and ExecInsertIndexTuples ask for them only.
+#if PG_VERSION_NUM >= 160000
+using UpdatedIndexes = TU_UpdateIndexes;
+inline bool NeedsIndexEntries(UpdatedIndexes updated) { return updated != TU_None; }
+#else
+using UpdatedIndexes = bool;
+inline bool NeedsIndexEntries(UpdatedIndexes updated) { return updated; }
+#endif
+
+inline List *InsertIndexTuples(ResultRelInfo *result, TupleTableSlot *slot, EState *estate, UpdatedIndexes *updated,
+                               bool *speculative_conflict) {
+#if PG_VERSION_NUM >= 160000
+    return ExecInsertIndexTuples(result, slot, estate, updated != nullptr, speculative_conflict != nullptr,
+                                 speculative_conflict, NIL, updated != nullptr && *updated == TU_Summarizing);
+#else
+    return ExecInsertIndexTuples(result, slot, estate, updated != nullptr, speculative_conflict != nullptr,
+                                 speculative_conflict, NIL);
+#endif
+}
+
+inline bool OwnsRelation(Oid relation, Oid role) {
+#if PG_VERSION_NUM >= 160000
+    return object_ownercheck(RelationRelationId, relation, role);
+#else
+    return pg_class_ownercheck(relation, role);
+#endif
+}
+
+inline bool MayExecute(Oid function, Oid role) {
+#if PG_VERSION_NUM >= 160000
+    return object_aclcheck(ProcedureRelationId, function, role, ACL_EXECUTE) == ACLCHECK_OK;
+#else
+    return pg_proc_aclcheck(function, role, ACL_EXECUTE) == ACLCHECK_OK;
+#endif
+}
+
+inline Oid PrimaryKeyIndex(Relation table) {
+#if PG_VERSION_NUM >= 180000
+    return RelationGetPrimaryKeyIndex(table, false);
+#else
+    return RelationGetPrimaryKeyIndex(table);
+#endif
+}
+
+inline IndexScanDesc BeginIndexScan(Relation table, Relation index, Snapshot snapshot, int keys) {
+#if PG_VERSION_NUM >= 180000
+    return index_beginscan(table, index, snapshot, nullptr, keys, 0);
+#else
+    return index_beginscan(table, index, snapshot, keys, 0);
+#endif
+}
+
+// PostgreSQL 17 lets an extension name what it waits for; to be called once a process.
+inline uint32 NamedWaitEvent([[maybe_unused]] const char *name) {
+#if PG_VERSION_NUM >= 170000
+    return WaitEventExtensionNew(name);
+#else
+    return PG_WAIT_EXTENSION;
+#endif
+}
+
+}  // namespace idem

@@ -1,0 +1,34 @@
+// The extension's settings (GUCs).
+#pragma once
+
+#include "server/base/postgres.hpp"
+
+namespace idem {
+
+// idem.backoff_jitter: which part (0 … 1) of its longest pause a failed event waits; below zero = by chance.
+extern double backoff_jitter;
+
+// The names in idem.databases, as a list of char * in the current memory context; nullptr = all databases.
+List *DatabaseNames();
+
+// idem.max_result_size, in kB: the largest result that idem_commit and idem_accept store.
+extern int max_result_size_kb;
+
+// idem.filter_memory, in kB: shared memory for the filters of sealed generations. Without preloading there is none.
+extern int filter_memory_kb;
+// idem.purge: whether the worker purges.
+extern bool purge_enabled;
+
+// idem.purge_lock_timeout, in ms: how long purging waits for a lock.
+extern int purge_lock_timeout_ms;
+
+// idem.purge_naptime, in s: how long the worker rests between two passes.
+extern int purge_naptime_s;
+
+// idem.verify_purge: whether a generation is scanned for live events before it is emptied.
+extern bool verify_purge;
+
+// To be called once, when the library is loaded.
+void DefineSettings();
+
+}  // namespace idem

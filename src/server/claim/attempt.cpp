@@ -1,0 +1,144 @@
+#include "server/claim/attempt.hpp"
+
+#include "server/claim/judging.hpp"
+#include "server/claim/open_claims.hpp"
+
+namespace idem {
+namespace {
+
+// What follows the search: to decide, and to write. Each step returns false when `obstacle`, or the search's, says why
+// it could not be taken.
+struct Attempt {
+    DedupTable &table;
+    const Policy &policy;  // of the call's handler
+    const EventCall &call;
+    bool patient;
+    Finding finding;
+    std::optional<Obstacle> obstacle;
+    std::optional<EventAnswer> answer;
+
+    // Raises 40001 where the row that decides is too new for the transaction's snapshot.
+    bool CheckSnapshot() {
+        if (!IsolationUsesXactSnapshot()) return true;
+        if (finding.InCurrent()) {
+            CheckVisible(*finding.current(), finding.place()->found.at);
+            return true;
+        }
+        OpenedSlot sealed;
+        if (!finding.Open(finding.place()->generation, AccessShareLock, &sealed)) return false;
+        CheckVisible(sealed, finding.place()->found.at);
+        CloseSlot(sealed, false);
+        return true;
+    }
+
+    // Takes the row out of a sealed generation, where nothing is changed in place, so that it can go to the current
+    // one.
+    bool TakeFromSealed(Written *written) {
+        OpenedSlot sealed;
+        if (!finding.Open(finding.place()->generation, RowExclusiveLock, &sealed)) return false;
+        *written = DeleteRow(sealed, finding.place()->found);
+        CloseSlot(sealed, *written == Written::Done);
+        return true;
+    }
+
+    // Writes the decision's record to the current generation.
+    bool WriteRow(const Decision &decision, Written *written, ItemPointerData *at) {
+        EventRow row = RowOf(table, call, finding.WhereFound(), decision);
+        if (!finding.OpenCurrent()) return false;
+        Oid locked = TryOpenForWriting(&*finding.current());
+        if (OidIsValid(locked)) {
+            obstacle = LockInTheWay(locked, RowExclusiveLock);
+            return false;
+        }
+        if (finding.InCurrent()) {
+            *written = UpdateRow(*finding.current(), finding.place()->found, &row, at);
+            return true;
+        }
+        if (finding.place()) {
+            if (!TakeFromSealed(written)) return false;
+            if (*written != Written::Done) return true;
+        }
+        *written = finding.leftover() ? UpdateRow(*finding.current(), *finding.leftover(), &row, at)
+                                      : InsertRow(*finding.current(), &row, at);
+        // Who saw the sealed row had to delete it first, so nobody else can have come between.
+        if (finding.place() && *written != Written::Done)
+            elog(ERROR, "event moved out of a sealed generation of \"%s\" exists in the current one", table.name);
+        return true;
+    }
+
+    // Tells the transaction's list of open claims what happened.
+    void Track(const Decision &decision, const ItemPointerData &at, bool wrote) {
+        const OpenClaim *open = FindOpenClaim(table.relation, call.event.key);
+        if (call.action == Action::Acquire && policy.transaction_mode && wrote &&
+            decision.outcome == Outcome::Acquired) {
+            // A payload that an earlier try brought goes with the claim: its row says done and has none.
+            bool inherits = call.payload == nullptr && GoesOn(finding.WhereFound(), decision);
+            Jsonb *payload = inherits ? PayloadOf(finding.place()->found.row) : call.payload;
+            OpenClaim claim = {table.relation, call.event.key, table.current_generation, at, decision.record, payload};
+            AddOpenClaim(claim, call.event.handler, call.event.event_id);
+        } else if (Settles(call) && open != nullptr) {
+            SettleOpenClaim(open);
+        }
+    }
+
+    // Raises the fault, unless it may go away.
+    bool Refuse(const Decision &decision, const Sighting &seen) {
+        bool may_pass = decision.fault == Fault::LeaseLost && seen.holder == Holder::Other;
+        if (!patient || !may_pass) RaiseFault(decision.fault, call, seen.record);
+        obstacle = {Obstacle::Holder, InvalidTransactionId, 0, InvalidOid, NoLock};
+        return false;
+    }
+
+    // Decides and writes; returns whether the current slot was written to.
+    bool Settle() {
+        Request request = RequestOf(policy, call);
+        Sighting seen = SightingOf(table, call, finding.WhereFound());
+        seen.sealed = finding.place() && !finding.InCurrent();
+        Micros now = GetCurrentTimestamp();
+        Decision decision = Decide(request, seen, now);
+        if (decision.effect == Effect::Refuse) return Refuse(decision, seen);
+        if (seen.found && seen.holder == Holder::Nobody && !CheckSnapshot()) return false;
+
+        bool wrote = false;
+        ItemPointerData at = {};
+        if (decision.effect != Effect::Keep) {
+            Written written = Written::Done;
+            if (!WriteRow(decision, &written, &at)) return false;
+            if (written == Written::Conflict) {
+                obstacle = ChangeInTheWay();
+                return false;
+            }
+            wrote = written == Written::Done;
+            if (!wrote) {  // held: decide anew, knowing that
+                if (seen.holder == Holder::OursOpen || seen.holder == Holder::OursSettled) RaiseLocked(call);
+                seen.holder = Holder::Other;
+                decision = Decide(request, seen, now);
+                if (decision.effect == Effect::Refuse) return Refuse(decision, seen);
+            }
+        }
+        Track(decision, at, wrote);
+        answer = AnswerOf(call, finding.WhereFound(), decision, wrote || seen.holder != Holder::Other, wrote);
+        return wrote;
+    }
+};
+static_assert(std::is_trivially_destructible_v<Attempt>, "an error jumps over destructors");
+
+}  // namespace
+
+Try TryCallIn(DedupTable *table, const Policy &policy, const EventCall &call, bool patient,
+              std::optional<OpenedSlot> *current, bool *wrote) {
+    Attempt attempt = {*table, policy, call, patient, Finding(table, call, *current), std::nullopt, std::nullopt};
+    if (attempt.finding.FindRow() && attempt.Settle()) *wrote = true;
+    *current = attempt.finding.current();
+    return {attempt.answer, attempt.obstacle.value_or(attempt.finding.obstacle())};
+}
+
+Try TryCall(DedupTable *table, const Policy &policy, const EventCall &call, bool patient) {
+    std::optional<OpenedSlot> current;
+    bool wrote = false;
+    Try tried = TryCallIn(table, policy, call, patient, &current, &wrote);
+    if (current) CloseSlot(*current, wrote);
+    return tried;
+}
+
+}  // namespace idem

@@ -1,0 +1,47 @@
+// What every function on an event asks, and what it is answered.
+#pragma once
+
+#include "core/state.hpp"
+#include "server/base/arguments.hpp"
+#include "server/base/postgres.hpp"
+
+namespace idem {
+
+// What is asked. Datums and texts are the caller's; null pointers = not given.
+struct EventCall {
+    Oid dedup;
+    Identity event;
+    Action action;
+    int32_t attempt = 0;
+    Micros hot_window = 0;              // 0 = the table's
+    Micros cold_window = 0;             // 0 = the table's
+    Micros wait = 0;                    // how long to wait for a busy event
+    std::optional<Micros> retry_after;  // of a release; nothing = by the policy
+    std::optional<Micros> occurred_at;
+    bytea *fingerprint = nullptr;
+    text *owner = nullptr;
+    Jsonb *payload = nullptr;
+    Jsonb *result = nullptr;
+    text *error = nullptr;
+    Jsonb *note = nullptr;  // of a resolution
+};
+
+// What is answered. Datums live as long as the calling memory context.
+struct EventAnswer {
+    Decision decision;
+    bool known;  // the record in the decision is committed or ours, so it may be told
+    bool ours;   // this transaction wrote it
+    Jsonb *result;
+    text *error;
+    Jsonb *payload;  // of a claim that goes on with what was remembered
+};
+
+// Whether the call may end with a claim of the caller's.
+inline bool Claims(const EventCall &call) { return call.action == Action::Acquire || call.action == Action::Accept; }
+
+// Whether the call ends a claim.
+inline bool Settles(const EventCall &call) {
+    return call.action == Action::Commit || call.action == Action::Fail || call.action == Action::GiveBack;
+}
+
+}  // namespace idem

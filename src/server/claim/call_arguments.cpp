@@ -1,0 +1,56 @@
+#include "server/claim/call_arguments.hpp"
+
+#include "core/fingerprint.hpp"
+#include "server/base/privileges.hpp"
+#include "server/base/settings.hpp"
+
+namespace idem {
+
+EventCall CallOnEvent(FunctionCallInfo fcinfo, Action action, AclMode privileges) {
+    RequireArgument(fcinfo, 0, "dedup");
+    EventCall call = {};
+    call.dedup = PG_GETARG_OID(0);
+    call.action = action;
+    call.event = IdentityArgument(fcinfo, 1);
+    CheckPrivileges(call.dedup, privileges);
+    return call;
+}
+
+EventCall WritingCall(FunctionCallInfo fcinfo, Action action) {
+    return CallOnEvent(fcinfo, action, ACL_INSERT | ACL_UPDATE);
+}
+
+bytea *FingerprintArgument(FunctionCallInfo fcinfo, int number) {
+    return PG_ARGISNULL(number) ? nullptr : CheckFingerprint(PG_GETARG_BYTEA_PP(number));
+}
+
+bytea *CheckFingerprint(bytea *fingerprint) {
+    if (!IsFingerprint(ViewOf(fingerprint)))
+        ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("fingerprint is not one of idem's"),
+                        errhint("Make it with idem_fingerprint.")));
+    return fingerprint;
+}
+
+Jsonb *JsonbArgument(FunctionCallInfo fcinfo, int number) {
+    return PG_ARGISNULL(number) ? nullptr : PG_GETARG_JSONB_P(number);
+}
+
+Jsonb *ResultArgument(FunctionCallInfo fcinfo, int number) { return CheckResult(JsonbArgument(fcinfo, number)); }
+
+Jsonb *CheckResult(Jsonb *result) {
+    if (result != nullptr && VARSIZE(result) > static_cast<Size>(max_result_size_kb) * 1024)
+        ereport(
+            ERROR,
+            (errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("result is too large"),
+             errdetail("It has %zu bytes; at most %d kB are allowed.", static_cast<size_t>(VARSIZE(result)),
+                       max_result_size_kb),
+             errhint("Store what a duplicate has to answer, not the whole outcome; or raise idem.max_result_size.")));
+    return result;
+}
+
+std::optional<Micros> PauseArgument(FunctionCallInfo fcinfo, int number, const char *name) {
+    if (PG_ARGISNULL(number)) return std::nullopt;
+    return PauseOfInterval(PG_GETARG_INTERVAL_P(number), name);
+}
+
+}  // namespace idem

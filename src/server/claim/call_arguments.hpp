@@ -1,0 +1,29 @@
+// The arguments that functions on events share: read, checked, made a call.
+#pragma once
+
+#include "server/claim/call.hpp"
+
+namespace idem {
+
+constexpr int kMostOwnerBytes = 255;
+constexpr int kMostErrorBytes = 64 * 1024;
+
+// A call on an event: arguments 0 to 3 are dedup, handler, event_id, batch. Raises 22004 and 22023 for those, 42501
+// without the privileges on the table. The second is for what writes: it needs INSERT and UPDATE.
+EventCall CallOnEvent(FunctionCallInfo fcinfo, Action action, AclMode privileges);
+EventCall WritingCall(FunctionCallInfo fcinfo, Action action);
+
+// Null stays null. Raises 22023 for what idem_fingerprint did not make.
+bytea *FingerprintArgument(FunctionCallInfo fcinfo, int number);
+bytea *CheckFingerprint(bytea *fingerprint);
+
+Jsonb *JsonbArgument(FunctionCallInfo fcinfo, int number);
+
+// Raises 22023 for a result larger than idem.max_result_size.
+Jsonb *ResultArgument(FunctionCallInfo fcinfo, int number);
+Jsonb *CheckResult(Jsonb *result);
+
+// A pause from zero up; null = nothing. Raises 22023.
+std::optional<Micros> PauseArgument(FunctionCallInfo fcinfo, int number, const char *name);
+
+}  // namespace idem

@@ -1,0 +1,154 @@
+#include "server/claim/perform.hpp"
+
+#include "server/claim/attempt.hpp"
+#include "server/claim/bypass.hpp"
+#include "server/claim/judging.hpp"
+#include "server/claim/open_claims.hpp"
+#include "server/table/gate.hpp"
+
+namespace idem {
+namespace {
+
+// A claim in transaction mode that settles without a write needs no storage at all.
+std::optional<EventAnswer> SettleByWord(const DedupTable &table, const Policy &policy, const EventCall &call) {
+    if (!Settles(call) && call.action != Action::Extend) return std::nullopt;
+    const OpenClaim *claim = FindOpenClaim(table.relation, call.event.key);
+    if (claim == nullptr) return std::nullopt;
+    Sighting seen = {};
+    seen.found = true;
+    seen.holder = Holder::OursOpen;
+    seen.record = claim->record;
+    Decision decision = Decide(RequestOf(policy, call), seen, GetCurrentTimestamp());
+    if (decision.effect == Effect::Refuse) RaiseFault(decision.fault, call, seen.record);
+    if (decision.effect != Effect::Keep) return std::nullopt;
+    if (call.action != Action::Extend) SettleOpenClaim(claim);
+    return EventAnswer{decision, true, true, nullptr, nullptr, nullptr};
+}
+
+// Outside the gate, in the way the server itself waits.
+void WaitOutside(const Obstacle &obstacle) {
+    if (obstacle.kind == Obstacle::Insertion) SpeculativeInsertionWait(obstacle.inserter, obstacle.token);
+    if (obstacle.kind == Obstacle::Lock) {
+        LockRelationOid(obstacle.locked, obstacle.lock);
+        UnlockRelationOid(obstacle.locked, obstacle.lock);
+    }
+}
+
+// A wait for another transaction's end that no lock could bound: short pauses, each longer than the one before.
+class Pauses {
+public:
+    explicit Pauses(Micros longest) : deadline_(longest > 0 ? GetCurrentTimestamp() + longest : 0) {}
+
+    // Pauses; false if the time is over.
+    bool Pause() {
+        constexpr long kLongestPause = 32;  // ms
+        if (deadline_ == 0) return false;
+        long rest = TimestampDifferenceMilliseconds(GetCurrentTimestamp(), deadline_);
+        if (rest <= 0) return false;
+        WaitLatch(MyLatch, WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH, Min(pause_, rest), PG_WAIT_EXTENSION);
+        ResetLatch(MyLatch);
+        pause_ = Min(2 * pause_, kLongestPause);
+        return true;
+    }
+
+private:
+    TimestampTz deadline_;
+    long pause_ = 1;  // ms
+};
+
+// Whoever holds the row of a claim that is to be settled may only be extending it, moving it out of a generation that
+// is to be emptied, or looking at it FOR UPDATE. That is soon over, and an ID001 would undo work whose message is sent.
+constexpr Micros kPatienceOfSettling = kSecond;
+
+EventAnswer PerformOnce(const EventCall &call) {
+    std::optional<Pauses> pauses;
+    bool patient = Settles(call) || call.action == Action::Extend;
+    for (;;) {
+        CHECK_FOR_INTERRUPTS();
+        DedupTable *table = OpenDedupTable(call.dedup);
+        Policy policy = table->PolicyOf(ViewOf(call.event.handler));
+        CheckWindows(policy, call);
+        if (std::optional<EventAnswer> answer = SettleByWord(*table, policy, call)) return *answer;
+
+        Try tried = {std::nullopt, ChangeInTheWay()};
+        UnderGate([&] {
+            if (table->current) tried = TryCall(table, policy, call, patient);
+        });
+        if (tried.answer) return *tried.answer;
+        WaitOutside(tried.obstacle);
+        if (tried.obstacle.kind == Obstacle::Holder) {
+            if (!pauses) pauses = Pauses(kPatienceOfSettling);
+            patient = pauses->Pause();
+        }
+    }
+}
+
+// The SQL function that does it, for messages.
+const char *FunctionOf(Action action) {
+    switch (action) {
+        case Action::Acquire:
+            return "idem_acquire()";
+        case Action::Accept:
+            return "idem_accept()";
+        case Action::Commit:
+            return "idem_commit()";
+        case Action::Fail:
+        case Action::GiveBack:
+            return "idem_release()";
+        case Action::Extend:
+            return "idem_extend()";
+        case Action::Move:
+            return "idem_purge()";
+        case Action::Receive:
+            return "idem_receive()";
+        case Action::Requeue:
+            return "idem_requeue()";
+        case Action::Resolve:
+            return "idem_resolve()";
+    }
+    return nullptr;
+}
+
+}  // namespace
+
+void RequireWritable(Action action) { PreventCommandIfReadOnly(FunctionOf(action)); }
+
+EventAnswer PerformStored(const EventCall &call) {
+    bool settles = Settles(call) || call.action == Action::Extend;
+    if (settles && IsBypassed(call)) return SettleBypassed(call);
+    RequireWritable(call.action);
+    Pauses pauses(call.wait);
+    for (;;) {
+        EventAnswer answer = PerformOnce(call);
+        if (answer.decision.outcome != Outcome::Busy || answer.ours || !pauses.Pause()) return answer;
+    }
+}
+
+EventAnswer Perform(const EventCall &call) {
+    if (!MayBypass(call)) return PerformStored(call);
+    EventAnswer answer = {};
+    const char *why = WhyUnavailable([&] { answer = PerformStored(call); });
+    if (why == nullptr) {
+        ForgetBypass(call, answer);
+        return answer;
+    }
+    answer = Bypass(call);
+    WarnBypassed(call, 1, why);
+    return answer;
+}
+
+std::optional<EventRow> ReadEvent(Oid dedup, const Key &key) {
+    // A turn of the ring that the snapshot sees was told before the snapshot was taken.
+    AcceptInvalidationMessages();
+    DedupTable *table = OpenDedupTable(dedup);
+    while (!table->current) table = OpenDedupTable(dedup);
+    std::optional<EventRow> found;
+    for (int64_t g = table->current_generation; g >= table->FirstGeneration(); g--) {
+        std::optional<EventRow> row = ReadVisibleRow(&table->SlotOf(g), key, GetActiveSnapshot());
+        if (row && ExpiresAt(*row) > GetCurrentTimestamp()) return row;
+        if (!found) found = row;
+    }
+    return found;
+}
+
+}  // namespace idem

@@ -1,0 +1,98 @@
+#include "server/ring/record.hpp"
+
+#include "server/base/extension.hpp"
+#include "server/base/own_table.hpp"
+
+namespace idem {
+namespace {
+
+// Columns of idem_purge_state, as sql/tables.sql makes them.
+enum StateColumn {
+    kDedup = 1,
+    kLastChange,
+    kTurned,
+    kRetired,
+    kEventsFreed,
+    kBytesFreed,
+    kEventsMoved,
+    kEventsGivenUp,
+    kFullSince,
+    kLastError,
+    kLastErrorAt,
+};
+
+Oid Table() { return InstalledExtension().purge_state; }
+
+// The row as it is; all zero and null where there is none yet.
+OwnRow ReadState(Oid dedup, bool *found) {
+    OwnRow row = {};
+    row.Set(kDedup, ObjectIdGetDatum(dedup));
+    for (int column = kTurned; column <= kEventsGivenUp; column++) row.Set(column, Int64GetDatum(0));
+    *found = ReadOwnRows(Table(), KeyOf(dedup), [&](HeapTuple tuple, TupleDesc desc) {
+                 for (int column = kTurned; column <= kLastErrorAt; column++) {
+                     bool null = false;
+                     Datum value = heap_getattr(tuple, column, desc, &null);
+                     if (column == kLastError && !null) value = PointerGetDatum(PG_DETOAST_DATUM_COPY(value));
+                     row.SetOrNull(column, !null, value);
+                 }
+             }) > 0;
+    return row;
+}
+
+void WriteState(Oid dedup, bool found, OwnRow row) {
+    row.SetNow(kLastChange);
+    if (found)
+        UpdateOwnRow(Table(), KeyOf(dedup), row);
+    else
+        InsertOwnRow(Table(), row);
+}
+
+bool Has(const OwnRow &row, int column) { return row.given[column - 1] && !row.nulls[column - 1]; }
+
+}  // namespace
+
+void RecordPurge(Oid dedup, const PurgeDone &done) {
+    bool found = false;
+    OwnRow row = ReadState(dedup, &found);
+    auto add = [&](int column, int64_t more) {
+        row.Set(column, Int64GetDatum(DatumGetInt64(row.values[column - 1]) + more));
+    };
+    add(kTurned, done.turned);
+    add(kRetired, done.retired);
+    add(kEventsFreed, done.events_freed);
+    add(kBytesFreed, done.bytes_freed);
+    add(kEventsMoved, done.events_moved);
+    add(kEventsGivenUp, done.events_given_up);
+    WriteState(dedup, found, row);
+}
+
+bool RecordFull(Oid dedup, bool full) {
+    bool found = false;
+    OwnRow row = ReadState(dedup, &found);
+    if (Has(row, kFullSince) == full) return false;
+    row.SetNull(kFullSince);
+    if (full) row.SetNow(kFullSince);
+    WriteState(dedup, found, row);
+    return true;
+}
+
+bool RecordFailure(Oid dedup, const char *error) {
+    bool found = false;
+    OwnRow row = ReadState(dedup, &found);
+    bool failed = Has(row, kLastError);
+    if (error == nullptr ? !failed
+                         : failed && TextDatumGetCString(row.values[kLastError - 1]) == std::string_view(error))
+        return false;
+    row.SetOrNull(kLastError, error != nullptr, error != nullptr ? CStringGetTextDatum(error) : Datum{0});
+    row.SetNull(kLastErrorAt);
+    if (error != nullptr) row.SetNow(kLastErrorAt);
+    WriteState(dedup, found, row);
+    return true;
+}
+
+bool HasFailed(Oid dedup) {
+    bool found = false;
+    return Has(ReadState(dedup, &found), kLastError);
+}
+
+}  // namespace idem

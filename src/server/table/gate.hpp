@@ -1,0 +1,35 @@
+// The gate: what makes one unique index out of many.
+//
+// Whoever claims or settles holds the gate shared for the length of one look-and-write, not for the length of the
+// transaction; whoever turns the ring holds it exclusively until its commit. So two calls never disagree about which
+// generation is current unless the turn lies between them, and then the later one finds the earlier one's row
+// (docs/storage.md has the proof). Nothing may wait while it holds the gate: every lock below it is conditional.
+#pragma once
+
+#include "server/base/extension.hpp"
+#include "server/base/postgres.hpp"
+
+namespace idem {
+
+#ifdef IDEM_TEST_WITHOUT_GATE
+// Only for the stress test's proof that it can see double effects; never in a build that is installed.
+template <class F>
+void UnderGate(F call) {
+    AcceptInvalidationMessages();
+    call();
+}
+#else
+// Calls `call` with the gate held shared. An error inside lets go of the gate with all other locks.
+template <class F>
+void UnderGate(F call) {
+    Oid gate = InstalledExtension().gate;
+    LockRelationOid(gate, AccessShareLock);
+    call();
+    UnlockRelationOid(gate, AccessShareLock);
+}
+#endif
+
+// Takes the gate exclusively until the transaction ends; waits `timeout_ms` at most, then raises 55P03.
+void CloseGate(int timeout_ms);
+
+}  // namespace idem

@@ -1,0 +1,30 @@
+// When the purge worker came through each database, in shared memory for the functions that show it.
+//
+// Only there when the library is preloaded, as the worker is.
+#pragma once
+
+#include "server/base/postgres.hpp"
+#include "server/base/shared_memory.hpp"
+#include "server/ring/purge.hpp"
+
+namespace idem {
+
+// The passes over one database.
+struct PassStatus {
+    Oid database;
+    TimestampTz started_at;   // the latest one
+    TimestampTz finished_at;  // the latest one that came to its end; 0 = none
+    Purged purged;            // by the one that finished
+};
+
+// The worker begins a pass over its database, and is through. If it ends otherwise, finished_at stays.
+void ReportPassStarted();
+void ReportPassFinished(Purged purged);
+
+// Nothing where there was no pass over the database, or there is no shared memory to tell it from.
+std::optional<PassStatus> PassesOf(Oid database);
+
+// Where it is told.
+extern const SharedPart kWorkerStatus;
+
+}  // namespace idem
