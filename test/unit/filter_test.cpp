@@ -81,6 +81,17 @@ TEST(Filter, FilledColumnHoldsEveryKeyGivenAsIfAddedAtOnce) {
     }
 }
 
+// Columns share bytes, so a filler that wrote late could undo what its neighbour wrote meanwhile.
+TEST(Filter, FinishedFillerHasNothingLeftToWrite) {
+    Filter filter({1000, 13});
+    ColumnFiller filler(filter.bits(), filter.shape, 9);
+    for (int n = 0; n < 100; n++) filler.Add(KeyOf(9, n));
+    filler.Finish();
+    filter.Clear(9);
+    filler.Finish();
+    EXPECT_TRUE(filter.RowsOf(9).empty());
+}
+
 TEST(Filter, NeverDeniesAKey) {
     for (uint64_t positions : {1, 2, 3, 7, 64, 1000})
         for (int columns = 1; columns <= kMostColumns; columns++) {

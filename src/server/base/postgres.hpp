@@ -74,6 +74,7 @@ extern "C" {
 #include "utils/numeric.h"
 #include "utils/partcache.h"
 #include "utils/rel.h"
+#include "utils/resowner.h"
 #include "utils/snapmgr.h"
 #include "utils/syscache.h"
 #include "utils/timestamp.h"

@@ -31,10 +31,11 @@ bool Pacer::AtPage(BlockNumber page) {
 
 Census CountRows(const DedupTable &table, const Slot &slot) {
     Relation partition = table_open(slot.relation, NoLock);
-    Snapshot snapshot = RegisterSnapshot(GetLatestSnapshot());
+    // Somebody else's cursor may have lost the lock on rows that it wrote, and that are open all the same (UnderGate).
+    SnapshotData dirty;
+    InitDirtySnapshot(dirty);
     Census census =
-        TakeCensus(slot, partition, snapshot, {table.relation, Phase::Retire, Pace::AtOnce}, [](const Key &) {});
-    UnregisterSnapshot(snapshot);
+        TakeCensus(slot, partition, &dirty, {table.relation, Phase::Retire, Pace::AtOnce}, [](const Key &) {});
     table_close(partition, NoLock);
     return census;
 }

@@ -65,14 +65,14 @@ bool MayHaveExpired(const DedupTable &table) {
 
 void RetireGenerations(const Pass &pass) {
     for (;;) {
-        std::optional<FilterBuild> build;
+        std::optional<BuiltColumn> built;
         bool due = InStep(pass.dedup, pass.patience, [&](DedupTable &table) {
             // Somebody may have shortened by hand what its census says.
             if (pass.asked && table.oldest_generation < table.current_generation)
-                build = Seal(table, table.oldest_generation, pass.pace);
+                built = Seal(table, table.oldest_generation, pass.pace);
             return MayHaveExpired(table);
         });
-        if (build) PublishColumn(&*build);
+        if (built) PublishColumn(*built);
         if (!due) return;
         MoveUnsettled(pass);
 

@@ -45,7 +45,7 @@ bool NeedsSeal(DedupTable &table, int64_t generation, Pace pace) {
     return !rests || known->scanned_at + kBetweenScansOfTouched < GetCurrentTimestamp();
 }
 
-std::optional<FilterBuild> Seal(DedupTable &table, int64_t generation, Pace pace) {
+std::optional<BuiltColumn> Seal(DedupTable &table, int64_t generation, Pace pace) {
     const Slot &slot = table.SlotOf(generation);
     if (!ConditionalLockRelationOid(slot.relation, AccessShareLock)) return std::nullopt;
     Relation partition = table_open(slot.relation, NoLock);
@@ -63,26 +63,28 @@ std::optional<FilterBuild> Seal(DedupTable &table, int64_t generation, Pace pace
     PushActiveSnapshot(GetTransactionSnapshot());
     table_close(partition, NoLock);
 
+    std::optional<BuiltColumn> built;
+    if (builds) built = FinishColumn(&build);
     RecordCensus(table.relation, generation, census);
     // Sessions look for the table's filter when they load the table.
     CacheInvalidateRelcacheByRelid(table.relation);
-    return builds ? std::optional(build) : std::nullopt;
+    return built;
 }
 
 void SealGenerations(const Pass &pass) {
     int64_t next = INT64_MIN;
-    std::optional<FilterBuild> build;
+    std::optional<BuiltColumn> built;
     auto seal_one = [&](DedupTable &table) {
         for (int64_t g = Max(next, table.oldest_generation); g < table.current_generation; g++) {
             if (!NeedsSeal(table, g, pass.pace)) continue;
             next = g + 1;
-            build = Seal(table, g, pass.pace);
+            built = Seal(table, g, pass.pace);
             return true;
         }
         return false;
     };
     while (InStep(pass.dedup, pass.patience, seal_one))
-        if (build) PublishColumn(&*build);
+        if (built) PublishColumn(*built);
 }
 
 }  // namespace idem

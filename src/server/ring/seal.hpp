@@ -17,7 +17,7 @@ bool NeedsSeal(DedupTable &table, int64_t generation, Pace pace);
 // Scans it, registers the census, and builds the filter's column, which is to be published once that is committed: who
 // retires may trust the census of a generation with a published column. Takes AccessShareLock on its partition; does
 // nothing if that can't be had at once.
-std::optional<FilterBuild> Seal(DedupTable &table, int64_t generation, Pace pace);
+std::optional<BuiltColumn> Seal(DedupTable &table, int64_t generation, Pace pace);
 
 // Scans the sealed generations that were not scanned since they were sealed, or that somebody else has written to, and
 // builds their filters.

@@ -196,7 +196,7 @@ bool StartColumn(Oid dedup, int slot, int64_t generation, FilterBuild *build) {
         descriptor.touched[slot] = false;
         place = descriptor.filter.Place();
         ColumnFiller filler(Arena() + place.offset, place.shape, slot);
-        *build = {filter, dedup, slot, generation, descriptor.taken_back[slot], filler};
+        *build = {{filter, dedup, slot, generation, descriptor.taken_back[slot]}, filler};
         started = true;
     });
 
@@ -211,14 +211,18 @@ bool StartColumn(Oid dedup, int slot, int64_t generation, FilterBuild *build) {
 
 void AddToColumn(FilterBuild *build, const Key &key) { build->filler.Add(key); }
 
-bool PublishColumn(FilterBuild *build) {
+BuiltColumn FinishColumn(FilterBuild *build) {
     build->filler.Finish();
+    return build->column;
+}
+
+bool PublishColumn(const BuiltColumn &column) {
     bool published = false;
     WithLock(LW_EXCLUSIVE, [&] {
-        Descriptor &descriptor = memory->descriptors[build->filter];
-        published = descriptor.filter.Owner() == OwnerOf(build->dedup) &&
-                    descriptor.taken_back[build->slot] == build->taken_back;
-        if (published) descriptor.filter.Publish(build->slot, build->generation);
+        Descriptor &descriptor = memory->descriptors[column.filter];
+        published = descriptor.filter.Owner() == OwnerOf(column.dedup) &&
+                    descriptor.taken_back[column.slot] == column.taken_back;
+        if (published) descriptor.filter.Publish(column.slot, column.generation);
     });
     return published;
 }

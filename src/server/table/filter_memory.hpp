@@ -34,13 +34,19 @@ uint64_t SlotsThatMayHold(int filter, Oid dedup, int64_t oldest, const Key &key)
 // ----- for whoever builds filters. He keeps others out by ShareUpdateExclusiveLock on the dedup table, whose making is
 // committed.
 
-// A column being built; in the builder's own memory.
-struct FilterBuild {
+// A column that holds all its keys; in the builder's own memory. It can be published, but not written to: by then
+// another may be building.
+struct BuiltColumn {
     int filter;
     Oid dedup;
     int slot;
     int64_t generation;
     uint64_t taken_back;  // how often the column had been when it was started
+};
+
+// A column being built. Columns share bytes, so whoever writes to one keeps all other builders of the filter out.
+struct FilterBuild {
+    BuiltColumn column;
     ColumnFiller filler;
 };
 
@@ -58,10 +64,13 @@ bool StartColumn(Oid dedup, int slot, int64_t generation, FilterBuild *build);
 
 void AddToColumn(FilterBuild *build, const Key &key);
 
+// Writes what is not there yet; nothing is to be added after that.
+BuiltColumn FinishColumn(FilterBuild *build);
+
 // Publishes the column; false if the slot was touched, retired or built by another since it was started, or the filter
-// taken away. Needs no lock on the table. Sessions that have loaded the table before it had a filter learn of it by a
-// relcache invalidation, which the caller sends.
-bool PublishColumn(FilterBuild *build);
+// taken away. Needs no lock on the table: it writes no bits. Sessions that have loaded the table before it had a filter
+// learn of it by a relcache invalidation, which the caller sends.
+bool PublishColumn(const BuiltColumn &column);
 
 // Takes a column back, if it is published. To be done before its generation is retired.
 void UnpublishColumn(Oid dedup, int slot);

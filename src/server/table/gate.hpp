@@ -20,12 +20,18 @@ void UnderGate(F call) {
 }
 #else
 // Calls `call` with the gate held shared. An error inside lets go of the gate with all other locks.
+//
+// The (sub)transaction owns what is locked below, not the portal that runs the statement: a cursor that fails in a
+// savepoint loses its locks there, but the rows that it wrote before the savepoint stay, and are open without a lock.
 template <class F>
 void UnderGate(F call) {
     Oid gate = InstalledExtension().gate;
+    ResourceOwner caller = CurrentResourceOwner;
+    CurrentResourceOwner = CurTransactionResourceOwner;
     LockRelationOid(gate, AccessShareLock);
     call();
     UnlockRelationOid(gate, AccessShareLock);
+    CurrentResourceOwner = caller;
 }
 #endif
 
