@@ -32,6 +32,8 @@ FINGERPRINT = {
 # What a handler stores with a settled event, and a duplicate is answered with.
 RESULT = "jsonb_build_object('cents', %(cents)s)"
 
+NOT_FINAL = "ID004"
+
 
 class Call(NamedTuple):
     """One delivery to one handler; its fields are the parameters of the SQL below."""
@@ -123,21 +125,25 @@ def in_one_call(db, call, death):
 def in_one_statement(db, call, death):
     """Where the business write is one statement and its result known beforehand, that statement is all it takes."""
     with db.cursor() as cursor:
-        cursor.execute(
-            "INSERT INTO ledger (handler, event_id, batch, cents)"
-            " SELECT %(handler)s, %(event_id)s, %(batch)s, %(cents)s"
-            " FROM idem_accept('inbox', %(handler)s, %(event_id)s, %(batch)s,"
-            f" result => {RESULT}) WHERE acquired", call._asdict())
-        answer = Answer("acquired")
-        if cursor.rowcount == 0:
-            # Done before, or in the hands of a session which may yet fail? Only a committed row says done.
+        try:
             cursor.execute(
-                "SELECT state, result FROM idem_lookup('inbox', %(handler)s, %(event_id)s, %(batch)s)", call._asdict())
-            event = cursor.fetchone()
-            answer = Answer("duplicate", result=event.result) if event.state == "done" else Answer("busy")
+                "WITH accept AS MATERIALIZED ("
+                "  SELECT * FROM idem_accept('inbox', %(handler)s, %(event_id)s, %(batch)s,"
+                f"   result => {RESULT})),"
+                " effect AS ("
+                "  INSERT INTO ledger (handler, event_id, batch, cents)"
+                "  SELECT %(handler)s, %(event_id)s, %(batch)s, %(cents)s FROM accept WHERE acquired)"
+                " SELECT outcome, attempt, result FROM accept", call._asdict())
+        except psycopg2.Error as error:
+            if error.pgcode != NOT_FINAL:
+                raise
+            # In the hands of a session which may yet fail: the sender has to come again.
+            db.rollback()
+            return Answer("busy")
+        claim = cursor.fetchone()
     die_early(db, death)
     db.commit()
-    return answer
+    return Answer(claim.outcome, claim.attempt, claim.result)
 
 
 def with_lease(db, call, death):

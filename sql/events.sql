@@ -33,7 +33,7 @@ CREATE FUNCTION idem_acquire(
     owner       text        DEFAULT NULL,
     wait        interval    DEFAULT NULL,
     hot_window  interval    DEFAULT NULL)
-RETURNS idem_claim LANGUAGE C VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'idem_acquire';
+RETURNS idem_claim LANGUAGE C VOLATILE PARALLEL UNSAFE COST 1000 AS 'MODULE_PATHNAME', 'idem_acquire';
 COMMENT ON FUNCTION idem_acquire(regclass, text, text, text, bytea, timestamptz, jsonb, text, interval, interval) IS
     'claims an event for a handler, or tells why not; never blocks unless wait asks for it';
 
@@ -44,10 +44,11 @@ CREATE FUNCTION idem_accept(
     batch       text        DEFAULT NULL,
     fingerprint bytea       DEFAULT NULL,
     occurred_at timestamptz DEFAULT NULL,
-    result      jsonb       DEFAULT NULL)
-RETURNS idem_claim LANGUAGE C VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'idem_accept';
-COMMENT ON FUNCTION idem_accept(regclass, text, text, text, bytea, timestamptz, jsonb) IS
-    'claims an event and settles it with the transaction that calls';
+    result      jsonb       DEFAULT NULL,
+    wait        interval    DEFAULT '1 second')
+RETURNS idem_claim LANGUAGE C VOLATILE PARALLEL UNSAFE COST 1000 AS 'MODULE_PATHNAME', 'idem_accept';
+COMMENT ON FUNCTION idem_accept(regclass, text, text, text, bytea, timestamptz, jsonb, interval) IS
+    'claims an event and settles it with the transaction that calls; answers only what is final, else raises ID004 after wait';
 
 CREATE FUNCTION idem_commit(
     dedup       regclass,
@@ -57,7 +58,7 @@ CREATE FUNCTION idem_commit(
     result      jsonb    DEFAULT NULL,
     attempt     integer  DEFAULT NULL,
     cold_window interval DEFAULT NULL)
-RETURNS void LANGUAGE C VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'idem_commit';
+RETURNS void LANGUAGE C VOLATILE PARALLEL UNSAFE COST 1000 AS 'MODULE_PATHNAME', 'idem_commit';
 COMMENT ON FUNCTION idem_commit(regclass, text, text, text, jsonb, integer, interval) IS
     'settles a claim as done; attempt may be left out only in the transaction which acquired';
 
@@ -69,7 +70,7 @@ CREATE FUNCTION idem_release(
     error       text     DEFAULT NULL,
     attempt     integer  DEFAULT NULL,
     retry_after interval DEFAULT NULL)
-RETURNS idem_claim LANGUAGE C VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'idem_release';
+RETURNS idem_claim LANGUAGE C VOLATILE PARALLEL UNSAFE COST 1000 AS 'MODULE_PATHNAME', 'idem_release';
 COMMENT ON FUNCTION idem_release(regclass, text, text, text, text, integer, interval) IS
     'settles a claim as failed (with error) or gives it back (without)';
 
@@ -80,7 +81,7 @@ CREATE FUNCTION idem_extend(
     batch       text     DEFAULT NULL,
     attempt     integer  DEFAULT NULL,
     hot_window  interval DEFAULT NULL)
-RETURNS timestamptz LANGUAGE C VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'idem_extend';
+RETURNS timestamptz LANGUAGE C VOLATILE PARALLEL UNSAFE COST 1000 AS 'MODULE_PATHNAME', 'idem_extend';
 COMMENT ON FUNCTION idem_extend(regclass, text, text, text, integer, interval) IS
     'heartbeat: lets a lease run for at least another hot window from now, and returns its end; null in transaction mode';
 

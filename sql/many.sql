@@ -10,7 +10,7 @@ CREATE FUNCTION idem_acquire_many(
     payloads          jsonb[]       DEFAULT NULL,
     owner             text          DEFAULT NULL,
     hot_window        interval      DEFAULT NULL)
-RETURNS SETOF idem_event_claim LANGUAGE C VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'idem_acquire_many';
+RETURNS SETOF idem_event_claim LANGUAGE C VOLATILE PARALLEL UNSAFE COST 1000 AS 'MODULE_PATHNAME', 'idem_acquire_many';
 COMMENT ON FUNCTION idem_acquire_many(regclass, text, text[], text, bytea[], timestamptz[], jsonb[], text, interval) IS
     'idem_acquire for many events of a handler: a row for each, in their order';
 
@@ -22,7 +22,7 @@ CREATE FUNCTION idem_commit_many(
     results     jsonb[]   DEFAULT NULL,
     attempts    integer[] DEFAULT NULL,
     cold_window interval  DEFAULT NULL)
-RETURNS void LANGUAGE C VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'idem_commit_many';
+RETURNS void LANGUAGE C VOLATILE PARALLEL UNSAFE COST 1000 AS 'MODULE_PATHNAME', 'idem_commit_many';
 COMMENT ON FUNCTION idem_commit_many(regclass, text, text[], text, jsonb[], integer[], interval) IS
     'idem_commit for many events of a handler';
 
@@ -34,6 +34,6 @@ CREATE FUNCTION idem_release_many(
     errors            text[]    DEFAULT NULL,
     attempts          integer[] DEFAULT NULL,
     retry_after       interval  DEFAULT NULL)
-RETURNS SETOF idem_event_claim LANGUAGE C VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'idem_release_many';
+RETURNS SETOF idem_event_claim LANGUAGE C VOLATILE PARALLEL UNSAFE COST 1000 AS 'MODULE_PATHNAME', 'idem_release_many';
 COMMENT ON FUNCTION idem_release_many(regclass, text, text[], text, text[], integer[], interval) IS
     'idem_release for many events of a handler: a row for each, in their order';

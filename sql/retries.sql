@@ -8,7 +8,7 @@ CREATE FUNCTION idem_receive(
     payload     jsonb       DEFAULT NULL,
     fingerprint bytea       DEFAULT NULL,
     occurred_at timestamptz DEFAULT NULL)
-RETURNS idem_claim LANGUAGE C VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'idem_receive';
+RETURNS idem_claim LANGUAGE C VOLATILE PARALLEL UNSAFE COST 1000 AS 'MODULE_PATHNAME', 'idem_receive';
 COMMENT ON FUNCTION idem_receive(regclass, text, text, text, jsonb, bytea, timestamptz) IS
     'remembers an event with its payload, to be worked on later by idem_due; acquired = it is new';
 
@@ -16,7 +16,7 @@ CREATE FUNCTION idem_due(
     dedup             regclass,
     handler           text    DEFAULT NULL,
     max_events        integer DEFAULT 100)
-RETURNS SETOF idem_due_event LANGUAGE C VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'idem_due';
+RETURNS SETOF idem_due_event LANGUAGE C VOLATILE PARALLEL UNSAFE COST 1000 AS 'MODULE_PATHNAME', 'idem_due';
 COMMENT ON FUNCTION idem_due(regclass, text, integer) IS
     'acquires received events, retries that are due and leases that ran out, those due for longest first';
 
@@ -31,7 +31,7 @@ CREATE FUNCTION idem_requeue(
     handler  text,
     event_id text,
     batch    text DEFAULT NULL)
-RETURNS idem_claim LANGUAGE C VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'idem_requeue';
+RETURNS idem_claim LANGUAGE C VOLATILE PARALLEL UNSAFE COST 1000 AS 'MODULE_PATHNAME', 'idem_requeue';
 COMMENT ON FUNCTION idem_requeue(regclass, text, text, text) IS
     'lets an event that is neither done nor being worked on be tried again at once, with no failures counted';
 
@@ -42,7 +42,7 @@ CREATE FUNCTION idem_resolve(
     batch    text  DEFAULT NULL,
     note     text  DEFAULT NULL,
     result   jsonb DEFAULT NULL)
-RETURNS idem_claim LANGUAGE C VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'idem_resolve';
+RETURNS idem_claim LANGUAGE C VOLATILE PARALLEL UNSAFE COST 1000 AS 'MODULE_PATHNAME', 'idem_resolve';
 COMMENT ON FUNCTION idem_resolve(regclass, text, text, text, text, jsonb) IS
     'settles by hand an event that nobody works on; the note says why';
 
@@ -56,6 +56,6 @@ CREATE FUNCTION idem_once(
     fingerprint bytea       DEFAULT NULL,
     occurred_at timestamptz DEFAULT NULL,
     wait        interval    DEFAULT NULL)
-RETURNS idem_claim LANGUAGE C VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'idem_once';
+RETURNS idem_claim LANGUAGE C VOLATILE PARALLEL UNSAFE COST 1000 AS 'MODULE_PATHNAME', 'idem_once';
 COMMENT ON FUNCTION idem_once(regclass, text, text, regprocedure, jsonb, text, bytea, timestamptz, interval) IS
     'acquires an event, runs action(payload) and commits its result, or undoes it and releases the event with its error';

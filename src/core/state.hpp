@@ -23,6 +23,9 @@ constexpr int kStateCount = 5;
 enum class Outcome : uint8_t { Acquired, Duplicate, Busy, Backoff, Dead, Conflict, Stale, Bypassed };
 constexpr int kOutcomeCount = 8;
 
+// Whether the answer stays true: what may still end otherwise must not be told to a sender as done.
+constexpr bool IsFinal(Outcome outcome) { return outcome != Outcome::Busy && outcome != Outcome::Backoff; }
+
 // The part of a remembered event that decides.
 struct Record {
     State state;

@@ -53,6 +53,7 @@ Datum idem_accept(PG_FUNCTION_ARGS) {
     call.fingerprint = FingerprintArgument(fcinfo, 4);
     if (!PG_ARGISNULL(5)) call.occurred_at = PG_GETARG_TIMESTAMPTZ(5);
     call.result = ResultArgument(fcinfo, 6);
+    call.wait = PauseArgument(fcinfo, 7, "wait").value_or(0);
     PG_RETURN_DATUM(ClaimOf(Perform(call)));
 }
 

@@ -5,6 +5,7 @@
 #include "server/base/privileges.hpp"
 #include "server/claim/answer.hpp"
 #include "server/claim/call_arguments.hpp"
+#include "server/claim/evaluation.hpp"
 #include "server/claim/many.hpp"
 #include "server/table/dedup_table.hpp"
 
@@ -52,6 +53,7 @@ Calls CallsOnEvents(FunctionCallInfo fcinfo, Action action) {
     text *batch = NonEmptyTextArgument(fcinfo, 3, "batch", kMostBatchBytes);
     Elements ids = ArrayArgument(fcinfo, 2, "event_ids", TEXTOID, -1);
     CheckPrivileges(dedup, ACL_INSERT | ACL_UPDATE);
+    bool once = MayBeEvaluatedAgain(fcinfo);
 
     auto *calls =
         static_cast<EventCall *>(MemoryContextAllocHuge(CurrentMemoryContext, Max(ids.count, 1) * sizeof(EventCall)));
@@ -63,6 +65,7 @@ Calls CallsOnEvents(FunctionCallInfo fcinfo, Action action) {
         calls[i].dedup = dedup;
         calls[i].action = action;
         calls[i].event = MakeIdentity(handler, id, batch);
+        calls[i].once = once;
     }
     return {calls, ids.count};
 }

@@ -7,6 +7,7 @@
 #include "server/claim/answer.hpp"
 #include "server/claim/call_arguments.hpp"
 #include "server/claim/due.hpp"
+#include "server/claim/evaluation.hpp"
 #include "server/claim/once.hpp"
 #include "server/claim/perform.hpp"
 #include "server/table/dedup_table.hpp"
@@ -85,6 +86,7 @@ Datum idem_once(PG_FUNCTION_ARGS) {
     EventCall call = {};
     call.dedup = PG_GETARG_OID(0);
     call.action = Action::Acquire;
+    call.once = MayBeEvaluatedAgain(fcinfo);
     RequireArgument(fcinfo, 1, "handler");
     RequireArgument(fcinfo, 2, "event_id");
     call.event = MakeIdentity(NonEmptyTextArgument(fcinfo, 1, "handler", kMostHandlerBytes),

@@ -48,7 +48,8 @@ FROM inbox WHERE event_id = 'new';
 SELECT is(ROW(acquired, outcome, attempt, retry_after, result, error)::text, '(f,busy,1,00:00:01,,)',
     'again in its transaction, still open: busy')
 FROM idem_acquire('inbox', 'book', 'new');
-SELECT is(outcome, 'busy', 'to idem_accept too') FROM idem_accept('inbox', 'book', 'new');
+SELECT throws_ok($$SELECT FROM idem_accept('inbox', 'book', 'new')$$, 'ID004',
+    'event "new" of handler "book" is not settled yet', 'to idem_accept an error');
 SELECT is(outcome, 'busy', 'who waits for one''s own claim is told so at once')
 FROM idem_acquire('inbox', 'book', 'new', wait => '1000 days');
 SELECT lives_ok($$SELECT idem_commit('inbox', 'book', 'new', result => '[1]')$$, 'settled');

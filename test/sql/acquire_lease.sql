@@ -76,7 +76,8 @@ FROM idem_acquire('outbox', 'send', 'ownerless', owner => 'token-1');
 SELECT is(outcome, 'busy', 'a wait that runs out: busy')
 FROM idem_acquire('outbox', 'send', 'running', wait => '1 microsecond');
 SELECT is(outcome, 'busy', 'no wait: busy') FROM idem_acquire('outbox', 'send', 'running', wait => '0');
-SELECT is(outcome, 'busy', 'busy to idem_accept') FROM idem_accept('outbox', 'send', 'running');
+SELECT throws_ok($$SELECT FROM idem_accept('outbox', 'send', 'running')$$, 'ID004',
+    'event "running" of handler "send" is not settled yet', 'to idem_accept an error');
 SELECT is(ROW(acquired, outcome, attempt, retry_after)::text, '(t,acquired,1,)',
     'the owner, not knowing whether its COMMIT arrived, asks again: the same claim')
 FROM idem_acquire('outbox', 'send', 'running', owner => 'token-1');

@@ -56,7 +56,7 @@ SELECT set_eq(
         ('idem_preloaded()',                                                                     'f', 'v', 's', false),
         ('idem_filter(regclass)',                                                                'f', 'v', 's', true),
         ('idem_acquire(regclass,text,text,text,bytea,timestamptz,jsonb,text,interval,interval)', 'f', 'v', 'u', false),
-        ('idem_accept(regclass,text,text,text,bytea,timestamptz,jsonb)',                         'f', 'v', 'u', false),
+        ('idem_accept(regclass,text,text,text,bytea,timestamptz,jsonb,interval)',                'f', 'v', 'u', false),
         ('idem_commit(regclass,text,text,text,jsonb,integer,interval)',                          'f', 'v', 'u', false),
         ('idem_release(regclass,text,text,text,text,integer,interval)',                          'f', 'v', 'u', false),
         ('idem_extend(regclass,text,text,text,integer,interval)',                                'f', 'v', 'u', false),

@@ -99,7 +99,8 @@ SELECT ok(a.retry_after <= e.claimable_at - e_now AND a.retry_after >= e.claimab
     'and the true rest of its pause')
 FROM clock_timestamp() e_now, inbox e, idem_acquire('inbox', 'full', 'pauses') a
 WHERE e.handler = 'full';
-SELECT is(outcome, 'backoff', 'to who would accept it too') FROM idem_accept('inbox', 'full', 'pauses');
+SELECT throws_ok($$SELECT FROM idem_accept('inbox', 'full', 'pauses')$$, 'ID004',
+    'event "pauses" of handler "full" is not settled yet', 'to who would accept it, an error');
 UPDATE inbox SET claimable_at = clock_timestamp() + interval '2 hours' WHERE handler = 'full';
 SELECT ok(retry_after BETWEEN '1 hour 59 minutes' AND '2 hours', 'whatever the policy says now')
 FROM idem_acquire('inbox', 'full', 'pauses');

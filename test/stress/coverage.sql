@@ -10,7 +10,8 @@ CREATE FUNCTION stress.coverage() RETURNS TABLE (what text, times bigint, at_lea
     LEFT JOIN stress.answer a USING (outcome) GROUP BY o.outcome, o.at_least
     UNION ALL
     SELECT 'request: ' || r.request, count(a.request), 20
-    FROM (VALUES ('give back'), ('fail'), ('record failure'), ('extend'), ('acquire as owner'), ('claim rolled back'), ('lease lost'))
+    FROM (VALUES ('give back'), ('fail'), ('record failure'), ('extend'), ('acquire as owner'), ('claim rolled back'), ('lease lost'),
+                 ('accept refused'), ('INSERT 0 0'))
          AS r(request)
     LEFT JOIN stress.answer a USING (request) GROUP BY r.request
     UNION ALL

@@ -22,9 +22,17 @@ CREATE FUNCTION stress.findings() RETURNS TABLE (finding text, example jsonb) LA
     UNION ALL
     SELECT 'lost event: answered "duplicate", but there is no effect', to_jsonb(a)
     FROM stress.answer a
-    WHERE a.outcome = 'duplicate' AND NOT EXISTS (
+    WHERE a.outcome = 'duplicate' AND a.request <> 'INSERT 0 0' AND NOT EXISTS (
         SELECT FROM stress.effect e
         WHERE (e.dedup, e.handler, e.event_id, e.first_seen_at, e.attempt) = (a.dedup, a.handler, a.event_id, a.first_seen_at, a.attempt)
+          AND e.claimed_at <= a.answered_at AND a.asked_at < e.expires_at)
+    UNION ALL
+    -- An effect that came later, from another delivery, would have been lost if the sender had believed the answer.
+    SELECT 'lost event: answered INSERT 0 0, but it was not done yet', to_jsonb(a)
+    FROM stress.answer a
+    WHERE a.request = 'INSERT 0 0' AND NOT EXISTS (
+        SELECT FROM stress.effect e
+        WHERE (e.dedup, e.handler, e.event_id) = (a.dedup, a.handler, a.event_id)
           AND e.claimed_at <= a.answered_at AND a.asked_at < e.expires_at)
     UNION ALL
     SELECT 'effect of a claim that was lost or left unsettled', to_jsonb(e) FROM stress.effect e WHERE e.attempt IS NULL

@@ -77,7 +77,7 @@ BEGIN
 END $$;
 
 CREATE FUNCTION idem_accept(dedup regclass, handler text, event_id text, batch text DEFAULT NULL, fingerprint bytea DEFAULT NULL,
-                            occurred_at timestamptz DEFAULT NULL, result jsonb DEFAULT NULL)
+                            occurred_at timestamptz DEFAULT NULL, result jsonb DEFAULT NULL, wait interval DEFAULT '1 second')
 RETURNS idem_claim LANGUAGE plpgsql AS $$
 DECLARE
     claim idem_claim := idem_acquire(dedup, handler, event_id, batch, fingerprint);

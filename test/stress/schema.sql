@@ -156,28 +156,62 @@ BEGIN
     PERFORM stress.note(event, request, claim, asked_at);
 END $$;
 
--- Claim and settle in one statement with the business write.
+-- Claim and settle in one statement with the business write, in the forms that README recommends. What is not final is an
+-- error, to be answered 503; some don't wait for it.
+CREATE FUNCTION stress.patience() RETURNS interval LANGUAGE sql AS
+    $$ SELECT CASE WHEN random() < 0.5 THEN random() * interval '30 ms' ELSE '1 second' END $$;
+
+-- With the answer for the sender.
 CREATE FUNCTION stress.accept(event stress.event) RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
+    asked    timestamptz := clock_timestamp();
+    claim    idem_claim;
     accepted integer;
     booked   bigint;
 BEGIN
-    WITH asked AS MATERIALIZED (
-        SELECT clock_timestamp() AS at
-    ), claim AS MATERIALIZED (
-        SELECT at, c.* FROM asked, idem_accept(event.dedup, event.handler, event.event_id,
-                                               fingerprint => idem_fingerprint(event.event_id)) c
+    WITH accept AS MATERIALIZED (
+        SELECT * FROM idem_accept(event.dedup, event.handler, event.event_id, fingerprint => idem_fingerprint(event.event_id),
+                                  wait => stress.patience())
     ), booking AS (
         INSERT INTO stress.ledger (dedup, handler, event_id)
-        SELECT event.dedup, event.handler, event.event_id FROM claim WHERE acquired RETURNING entry
+        SELECT event.dedup, event.handler, event.event_id FROM accept WHERE acquired RETURNING entry
     ), noting AS (
         INSERT INTO stress.answer (request, dedup, handler, event_id, outcome, attempt, first_seen_at, asked_at)
-        SELECT 'accept', event.dedup, event.handler, event.event_id, outcome, attempt, first_seen_at, at FROM claim
+        SELECT 'accept', event.dedup, event.handler, event.event_id, outcome, attempt, first_seen_at, asked FROM accept
     )
-    SELECT attempt, (SELECT entry FROM booking) INTO accepted, booked FROM claim;
+    SELECT attempt, (SELECT entry FROM booking) INTO accepted, booked FROM accept;
     IF booked IS NOT NULL THEN
         PERFORM stress.remember(event, booked, accepted);
     END IF;
+EXCEPTION WHEN SQLSTATE 'ID004' THEN
+    claim.outcome := 'busy';
+    PERFORM stress.note(event, 'accept refused', claim, asked);
+END $$;
+
+-- INSERT 0 0 is all that the receiver sees, and answers 200 to.
+CREATE FUNCTION stress.accept_unseen(event stress.event, in_from boolean) RETURNS void LANGUAGE plpgsql AS $$
+DECLARE
+    asked  timestamptz := clock_timestamp();
+    claim  idem_claim;
+    booked bigint;
+BEGIN
+    IF in_from THEN
+        INSERT INTO stress.ledger (dedup, handler, event_id) SELECT event.dedup, event.handler, event.event_id
+        FROM idem_accept(event.dedup, event.handler, event.event_id, wait => stress.patience()) WHERE acquired RETURNING entry INTO booked;
+    ELSE
+        INSERT INTO stress.ledger (dedup, handler, event_id) SELECT event.dedup, event.handler, event.event_id
+        WHERE (idem_accept(event.dedup, event.handler, event.event_id, wait => stress.patience())).acquired RETURNING entry INTO booked;
+    END IF;
+    claim.outcome := 'duplicate';
+    IF booked IS NOT NULL THEN
+        SELECT 'acquired', attempt, first_seen_at INTO claim.outcome, claim.attempt, claim.first_seen_at
+        FROM idem_lookup(event.dedup, event.handler, event.event_id);
+        PERFORM stress.remember(event, booked, claim.attempt);
+    END IF;
+    PERFORM stress.note(event, CASE WHEN booked IS NULL THEN 'INSERT 0 0' ELSE 'accept' END, claim, asked);
+EXCEPTION WHEN SQLSTATE 'ID004' THEN
+    claim.outcome := 'busy';
+    PERFORM stress.note(event, 'accept refused', claim, asked);
 END $$;
 
 -- Runs a step in a savepoint and rolls it back.

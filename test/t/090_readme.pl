@@ -15,11 +15,11 @@ my ($status, $stdout, $stderr) = $node->psql('postgres', join("\n", @blocks), on
 like($stderr, qr/\A(psql:\S+ )?WARNING:  event "evt_5" [^\n]*\nDETAIL:  [^\n]*\z/, 'no command of the README fails, and one warns');
 is($status, 0, 'psql is content');
 is( $stdout,
-    join("\n", 'inbox', 't|acquired|', '', 'f|duplicate|{"balance": 90}', 'outbox', 't|1', '', 'acquired', 'conflict',
+    join("\n", 'inbox', 'acquired|', 't|acquired|', '', 'f|duplicate|{"balance": 90}', 'outbox', 't|1', '', 'acquired', 'conflict',
         'acquired', 'duplicate', 'jobs', ('') x 2, 'acquired', 'backoff', 'backoff', 'acquired', 'evt_3|1|{"to": "wangfang"}', '',
         'acquired|{"balance": 80}', '', 't|bypassed', ''),
     'the answers are those of the README');
-is($node->safe_psql('postgres', 'SELECT * FROM ledger'), 'evt_124|1000', 'one statement: booked');
+is($node->safe_psql('postgres', 'SELECT * FROM ledger'), "evt_124|1000\nevt_127|1000", 'one statement: booked');
 is($node->safe_psql('postgres', 'SELECT balance FROM wallet'), '80', 'one transaction, and one call: charged');
 
 $node->stop;

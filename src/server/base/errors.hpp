@@ -8,5 +8,6 @@ namespace idem {
 constexpr int kLeaseLost = MAKE_SQLSTATE('I', 'D', '0', '0', '1');
 constexpr int kNoSuchClaim = MAKE_SQLSTATE('I', 'D', '0', '0', '2');
 constexpr int kClaimUnsettled = MAKE_SQLSTATE('I', 'D', '0', '0', '3');
+constexpr int kNotFinal = MAKE_SQLSTATE('I', 'D', '0', '0', '4');
 
 }  // namespace idem

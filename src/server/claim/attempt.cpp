@@ -1,5 +1,6 @@
 #include "server/claim/attempt.hpp"
 
+#include "server/claim/evaluation.hpp"
 #include "server/claim/judging.hpp"
 #include "server/claim/open_claims.hpp"
 
@@ -98,6 +99,8 @@ struct Attempt {
         Decision decision = Decide(request, seen, now);
         if (decision.effect == Effect::Refuse) return Refuse(decision, seen);
         if (seen.found && seen.holder == Holder::Nobody && !CheckSnapshot()) return false;
+        if (call.once && seen.found && RefusedByItself(call, finding.place()->found, decision))
+            RaiseEvaluatedAgain(call);
 
         bool wrote = false;
         ItemPointerData at = {};

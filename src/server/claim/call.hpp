@@ -24,6 +24,7 @@ struct EventCall {
     Jsonb *result = nullptr;
     text *error = nullptr;
     Jsonb *note = nullptr;  // of a resolution
+    bool once = false;      // what its own statement has written is no answer to it (claim/evaluation.hpp)
 };
 
 // What is answered. Datums live as long as the calling memory context.
@@ -38,6 +39,9 @@ struct EventAnswer {
 
 // Whether the call may end with a claim of the caller's.
 inline bool Claims(const EventCall &call) { return call.action == Action::Acquire || call.action == Action::Accept; }
+
+// Whether the call answers only what is final. What is not is waited for, and then an error.
+inline bool WantsFinal(const EventCall &call) { return call.action == Action::Accept; }
 
 // Whether the call ends a claim.
 inline bool Settles(const EventCall &call) {

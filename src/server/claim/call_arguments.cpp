@@ -3,6 +3,7 @@
 #include "core/fingerprint.hpp"
 #include "server/base/privileges.hpp"
 #include "server/base/settings.hpp"
+#include "server/claim/evaluation.hpp"
 
 namespace idem {
 
@@ -12,6 +13,7 @@ EventCall CallOnEvent(FunctionCallInfo fcinfo, Action action, AclMode privileges
     call.dedup = PG_GETARG_OID(0);
     call.action = action;
     call.event = IdentityArgument(fcinfo, 1);
+    call.once = MayBeEvaluatedAgain(fcinfo);
     CheckPrivileges(call.dedup, privileges);
     return call;
 }

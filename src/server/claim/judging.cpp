@@ -207,6 +207,21 @@ void RaiseFault(Fault fault, const EventCall &call, const Record &record) {
                     errhint("Look at idem_lookup.")));
 }
 
+void RaiseNotFinal(const EventCall &call, const EventAnswer &answer) {
+    const Record &record = answer.decision.record;
+    bool own = answer.ours && answer.decision.outcome == Outcome::Busy;
+    const char *until = answer.known ? pstrdup(timestamptz_to_str(record.claimable_at)) : "";
+    ereport(ERROR, (errcode(kNotFinal),
+                    errmsg("event \"%s\" of handler \"%s\" is not settled yet", text_to_cstring(call.event.event_id),
+                           text_to_cstring(call.event.handler)),
+                    own                                 ? errdetail("This transaction has acquired it.")
+                    : !answer.known                     ? errdetail("Another transaction is at it.")
+                    : record.state == State::Processing ? errdetail("A lease on it runs until %s.", until)
+                                                        : errdetail("Its next try is due at %s.", until),
+                    own ? errhint("Settle it with idem_commit or idem_release.")
+                        : errhint("Answer the sender 409 or 503 with Retry-After, so that it is delivered again.")));
+}
+
 void RaiseLocked(const EventCall &call) {
     ereport(ERROR, (errcode(ERRCODE_LOCK_NOT_AVAILABLE),
                     errmsg("could not change event \"%s\" of handler \"%s\"", text_to_cstring(call.event.event_id),

@@ -26,6 +26,9 @@ EventAnswer AnswerOf(const EventCall &call, const Place *place, const Decision &
 // Raises ID001, ID002, 22004 or 22023, naming the event.
 [[noreturn]] void RaiseFault(Fault fault, const EventCall &call, const Record &record);
 
+// Raises ID004, saying what is not over yet.
+[[noreturn]] void RaiseNotFinal(const EventCall &call, const EventAnswer &answer);
+
 // Raises 55P03: somebody else has locked the row of a claim of ours (SELECT ... FOR KEY SHARE).
 [[noreturn]] void RaiseLocked(const EventCall &call);
 

@@ -65,6 +65,13 @@ struct Batch {
 
     const EventCall &Call(int i) const { return calls[order[i]]; }
 
+    // The next call. What this very batch has given out is no second evaluation.
+    EventCall Next() const {
+        EventCall call = Call(done);
+        if (given_out && SameEvent(call, Call(done - 1))) call.once = false;
+        return call;
+    }
+
     // A further claim on an event that one of these calls has acquired is a duplicate of that one, where alone it would
     // be told that it comes too early. Where it is a conflict, it stays one.
     void Answer(const EventAnswer &answer) {
@@ -87,7 +94,7 @@ struct Batch {
         int last = Min(count, done + kCallsUnderGate);
         while (done < last && table->current) {
             MemoryContext caller = MemoryContextSwitchTo(scratch);
-            Try tried = TryCallIn(table, policy, Call(done), true, &current, &wrote);
+            Try tried = TryCallIn(table, policy, Next(), true, &current, &wrote);
             MemoryContextSwitchTo(caller);
             if (!tried.answer) break;
             Answer(Copy(*tried.answer));
@@ -97,7 +104,7 @@ struct Batch {
     }
 
     // One alone, in the way that waits.
-    void PerformNext() { Answer(PerformStored(Call(done))); }
+    void PerformNext() { Answer(PerformStored(Next())); }
 
     void PerformAll() {
         bool together = NeedNothingElse(Call(0));

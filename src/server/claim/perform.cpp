@@ -51,10 +51,23 @@ public:
         return true;
     }
 
+    // Whether a moment comes before the time is over.
+    bool Reach(Micros moment) const { return moment <= deadline_; }
+
 private:
     TimestampTz deadline_;
     long pause_ = 1;  // ms
 };
+
+// Whether another answer may be had by waiting: until another transaction ends; where only what is final is an answer,
+// until a lease or a backoff ends that does so in time. What this transaction holds itself lasts as long as it waits.
+bool WorthWaiting(const EventCall &call, const EventAnswer &answer, const Pauses &pauses) {
+    const Decision &decision = answer.decision;
+    if (decision.outcome == Outcome::Busy && answer.ours) return false;
+    if (!WantsFinal(call)) return decision.outcome == Outcome::Busy;
+    if (IsFinal(decision.outcome)) return false;
+    return !answer.known || pauses.Reach(decision.record.claimable_at);
+}
 
 // Whoever holds the row of a claim that is to be settled may only be extending it, moving it out of a generation that
 // is to be emptied, or looking at it FOR UPDATE. That is soon over, and an ID001 would undo work whose message is sent.
@@ -120,7 +133,9 @@ EventAnswer PerformStored(const EventCall &call) {
     Pauses pauses(call.wait);
     for (;;) {
         EventAnswer answer = PerformOnce(call);
-        if (answer.decision.outcome != Outcome::Busy || answer.ours || !pauses.Pause()) return answer;
+        if (WorthWaiting(call, answer, pauses) && pauses.Pause()) continue;
+        if (WantsFinal(call) && !IsFinal(answer.decision.outcome)) RaiseNotFinal(call, answer);
+        return answer;
     }
 }
 

@@ -8,8 +8,9 @@
 namespace idem {
 
 // Carries out the call. Raises ID001, ID002, 22004 and 22023 as the state machine decides, 40001 where the
-// transaction's snapshot is too old to decide, 22023 for windows longer than the table's. Holds the gate while it looks
-// and writes; keeps RowExclusiveLock on each partition that it writes to.
+// transaction's snapshot is too old to decide, 22023 for windows longer than the table's, ID004 where only what is
+// final is asked for and nothing is after the wait, 21000 where its own statement has done it already. Holds the gate
+// while it looks and writes; keeps RowExclusiveLock on each partition that it writes to.
 // Where the store is not available and the policy says `allow`, a claim is answered `bypassed`.
 EventAnswer Perform(const EventCall &call);
 

@@ -13,7 +13,9 @@ HeapTupleHeader HeaderOf(TupleTableSlot *tuple) { return ExecFetchSlotHeapTuple(
 Found Take(const OpenedSlot &opened, TupleTableSlot *tuple, bool other) {
     Found found;
     found.other = other;
-    found.ours = !other && TransactionIdIsCurrentTransactionId(HeapTupleHeaderGetXmin(HeaderOf(tuple)));
+    HeapTupleHeader header = HeaderOf(tuple);
+    found.ours = !other && TransactionIdIsCurrentTransactionId(HeapTupleHeaderGetXmin(header));
+    found.command = found.ours ? HeapTupleHeaderGetCmin(header) : InvalidCommandId;
     found.at = tuple->tts_tid;
     ExecMaterializeSlot(tuple);
     found.row = ReadRow(tuple, opened.slot->columns);

@@ -33,8 +33,9 @@ void CloseSlot(const OpenedSlot &opened, bool wrote);
 struct Found {
     ItemPointerData at;
     EventRow row;
-    bool ours;   // written by the current transaction
-    bool other;  // another open transaction inserted, changes or deletes it
+    bool ours;          // written by the current transaction
+    CommandId command;  // which of its commands has written it; only where it is ours
+    bool other;         // another open transaction inserted, changes or deletes it
 };
 
 enum class Look : uint8_t {
