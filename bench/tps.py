@@ -15,7 +15,9 @@ SCRIPTS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "pgbench")
 # What is compared, and with which settings of synchronous_commit: a duplicate writes nothing, so there it has no effect.
 COMPARISONS = [
     ("pair", "new event: claim, work, settle", ("off", "on")),
-    ("one_statement", "new event in one statement", ("off", "on")),
+    ("one_statement", "new event in one statement, FROM", ("off", "on")),
+    ("expression", "new event in one statement, expression", ("off", "on")),
+    ("answered", "new event in one statement, with the answer", ("off", "on")),
     ("duplicate", "duplicate of a known event", ("off",)),
 ]
 
