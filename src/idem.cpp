@@ -5,6 +5,7 @@
 #include "server/base/postgres.hpp"
 #include "server/base/settings.hpp"
 #include "server/claim/bypass.hpp"
+#include "server/claim/commit_order.hpp"
 #include "server/claim/open_claims.hpp"
 #include "server/ring/progress.hpp"
 #include "server/ring/touch.hpp"
@@ -22,7 +23,7 @@ void OnTransaction(XactEvent event, void *) {
     switch (event) {
         case XACT_EVENT_PRE_COMMIT:
         case XACT_EVENT_PRE_PREPARE:
-            idem::RefuseUnsettledClaims();
+            idem::RefuseUnsettledClaims();  // again: others' callbacks may have claimed since (commit_order)
             idem::TellTouchesAgain();
             break;
         case XACT_EVENT_COMMIT:
@@ -56,6 +57,7 @@ void _PG_init(void) {
     idem::WatchSavepoints();
     idem::WatchBypasses();
     RegisterXactCallback(OnTransaction, nullptr);
+    idem::WatchStatements();
     // pg_upgrade moves the tables' files about, so nobody may write meanwhile.
     if (process_shared_preload_libraries_in_progress && !IsBinaryUpgrade) {
         idem::ReserveSharedMemory(kSharedParts);

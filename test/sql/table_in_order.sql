@@ -1,6 +1,6 @@
 -- What is not a dedup table, or is one no more in order, is refused; and what does not matter is not.
 BEGIN;
-SELECT plan(74);
+SELECT plan(77);
 
 SELECT idem_create_table('inbox', generations => 3) \g /dev/null
 SELECT idem_acquire('inbox', 'book', 'e') \g /dev/null
@@ -93,8 +93,15 @@ FROM (VALUES
     (14, 'DROP TABLE inbox_g1; CREATE TABLE inbox_g1 PARTITION OF inbox FOR VALUES IN (1) PARTITION BY LIST (attempt)',
          'Partition "inbox_g1" is not an ordinary table.'),
     (15, 'DROP TABLE inbox_g1; CREATE FOREIGN TABLE inbox_g1 PARTITION OF inbox FOR VALUES IN (1) SERVER nowhere',
-         'Partition "inbox_g1" is not an ordinary table.')) AS partitions (n, change, detail)
+         'Partition "inbox_g1" is not an ordinary table.'),
+    (16, 'ALTER TABLE inbox_g0 SET UNLOGGED',
+        'Some of its partitions are unlogged and some are not, such as "inbox_g1": after a crash it would remember some events and forget others.'),
+    (17, 'ALTER TABLE inbox_g2 SET UNLOGGED',
+        'Some of its partitions are unlogged and some are not, such as "inbox_g2": after a crash it would remember some events and forget others.')) AS partitions (n, change, detail)
 ORDER BY n;
+
+SELECT is(pg_temp.after('ALTER TABLE inbox_g0 SET UNLOGGED; ALTER TABLE inbox_g1 SET UNLOGGED; ALTER TABLE inbox_g2 SET UNLOGGED'),
+    'duplicate', 'all partitions unlogged');
 
 -- What idem's writes would pass by
 

@@ -1,5 +1,6 @@
 #include "server/claim/attempt.hpp"
 
+#include "server/claim/commit_order.hpp"
 #include "server/claim/evaluation.hpp"
 #include "server/claim/judging.hpp"
 #include "server/claim/open_claims.hpp"
@@ -75,8 +76,11 @@ struct Attempt {
             // A payload that an earlier try brought goes with the claim: its row says done and has none.
             bool inherits = call.payload == nullptr && GoesOn(finding.WhereFound(), decision);
             Jsonb *payload = inherits ? PayloadOf(finding.place()->found.row) : call.payload;
-            OpenClaim claim = {table.relation, call.event.key, table.current_generation, at, decision.record, payload};
+            OpenClaim claim = {table.relation,  call.event.key, table.current_generation, at, table.loaded,
+                               decision.record, payload};
+            bool first = !HasOpenClaims();
             AddOpenClaim(claim, call.event.handler, call.event.event_id);
+            if (first) ComeFirstAtCommit();
         } else if (Settles(call) && open != nullptr) {
             SettleOpenClaim(open);
         }
@@ -92,6 +96,10 @@ struct Attempt {
 
     // Decides and writes; returns whether the current slot was written to.
     bool Settle() {
+        bool own_is_gone = !finding.place() || !finding.place()->found.ours;
+        if ((Settles(call) || call.action == Action::Extend) && own_is_gone &&
+            FindOpenClaim(table.relation, call.event.key) != nullptr)
+            RaiseClaimGone(call);
         Request request = RequestOf(policy, call);
         Sighting seen = SightingOf(table, call, finding.WhereFound());
         seen.sealed = finding.place() && !finding.InCurrent();

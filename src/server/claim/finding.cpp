@@ -60,11 +60,13 @@ bool Finding::LookIn(const OpenedSlot &opened, int64_t generation) {
     return true;
 }
 
-// The event's row where this transaction holds the claim.
+// The event's row where this transaction holds the claim, unless something has changed that may have moved it.
 bool Finding::FindOwn() {
     const OpenClaim *claim = FindOpenClaim(table_.relation, call_.event.key);
-    if (claim == nullptr || claim->generation != table_.current_generation || !OpenCurrent()) return false;
-    std::optional<Found> own = ReadOwnRow(*current_, claim->at);
+    if (claim == nullptr || claim->loaded != table_.loaded || claim->generation != table_.current_generation ||
+        !OpenCurrent())
+        return false;
+    std::optional<Found> own = ReadOwnRow(*current_, claim->at, call_.event.key);
     if (own) place_ = Place{claim->generation, *own};
     return own.has_value();
 }

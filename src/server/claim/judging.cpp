@@ -222,6 +222,14 @@ void RaiseNotFinal(const EventCall &call, const EventAnswer &answer) {
                         : errhint("Answer the sender 409 or 503 with Retry-After, so that it is delivered again.")));
 }
 
+void RaiseClaimGone(const EventCall &call) {
+    ereport(ERROR, (errcode(kNoSuchClaim),
+                    errmsg("no such claim on event \"%s\" of handler \"%s\"", text_to_cstring(call.event.event_id),
+                           text_to_cstring(call.event.handler)),
+                    errdetail("This transaction has acquired the event, and removed its row since, as by TRUNCATE."),
+                    errhint("Empty a dedup table in a transaction of its own.")));
+}
+
 void RaiseLocked(const EventCall &call) {
     ereport(ERROR, (errcode(ERRCODE_LOCK_NOT_AVAILABLE),
                     errmsg("could not change event \"%s\" of handler \"%s\"", text_to_cstring(call.event.event_id),

@@ -29,6 +29,9 @@ EventAnswer AnswerOf(const EventCall &call, const Place *place, const Decision &
 // Raises ID004, saying what is not over yet.
 [[noreturn]] void RaiseNotFinal(const EventCall &call, const EventAnswer &answer);
 
+// Raises ID002: this transaction has removed the row of its own open claim.
+[[noreturn]] void RaiseClaimGone(const EventCall &call);
+
 // Raises 55P03: somebody else has locked the row of a claim of ours (SELECT ... FOR KEY SHARE).
 [[noreturn]] void RaiseLocked(const EventCall &call);
 

@@ -121,6 +121,7 @@ bool HasOpenClaims() { return events != nullptr && !dlist_is_empty(&claims); }
 
 void AddOpenClaim(const OpenClaim &claim, const text *handler, const text *event_id) {
     if (events == nullptr) Start();
+    if (const OpenClaim *gone = FindOpenClaim(claim.dedup, claim.key)) SettleOpenClaim(gone);
     MemoryContext caller = MemoryContextSwitchTo(TopTransactionContext);
     auto *tracked = static_cast<Tracked *>(palloc0(sizeof(Tracked)));
     tracked->claim = claim;
@@ -150,16 +151,24 @@ void SettleOpenClaim(const OpenClaim *claim) {
 }
 
 void RefuseUnsettledClaims() {
-    // No savepoint is left, so all claims in the list are open.
     if (events == nullptr || dlist_is_empty(&claims)) return;
-    Tracked *first = OfOrder(dlist_head_node(&claims));
+    // No savepoint is left, so all claims in the list are open.
+    Tracked *first = nullptr;
+    unsigned long unsettled = 0;
+    for (dlist_node *node = claims.head.next; node != &claims.head; node = node->next) {
+        Tracked *tracked = OfOrder(node);
+        if (!SearchSysCacheExists1(RELOID, ObjectIdGetDatum(tracked->claim.dedup))) continue;
+        if (first == nullptr) first = tracked;
+        unsettled++;
+    }
+    if (first == nullptr) return;
     ereport(
         ERROR,
         (errcode(kClaimUnsettled),
          errmsg("event \"%s\" of handler \"%s\" was acquired but neither committed nor released", first->event_id,
                 first->handler),
-         errdetail_plural("The transaction leaves %ld claim unsettled.", "The transaction leaves %ld claims unsettled.",
-                          hash_get_num_entries(events), hash_get_num_entries(events)),
+         errdetail_plural("The transaction leaves %lu claim unsettled.", "The transaction leaves %lu claims unsettled.",
+                          unsettled, unsettled),
          errhint("Call idem_commit or idem_release before the transaction ends, or use a dedup table in lease mode.")));
 }
 

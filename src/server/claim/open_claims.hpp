@@ -16,6 +16,7 @@ struct OpenClaim {
     Key key;
     int64_t generation;  // where its row stands
     ItemPointerData at;
+    uint64_t loaded;  // the table's when the row was written: a newer one may have its rows elsewhere, or none
     Record record;
     Jsonb *payload;  // kept for a release as failed; null = none
 };
@@ -26,13 +27,15 @@ const OpenClaim *FindOpenClaim(Oid dedup, const Key &key);
 // Whether the transaction has any, settled in a savepoint or open.
 bool HasOpenClaims();
 
-// Remembers a claim, with copies of what it points to; handler and event_id name it in ID003.
+// Remembers a claim, which takes the place of one on the same event whose row is gone; with copies of what it points
+// to; handler and event_id name it in ID003.
 void AddOpenClaim(const OpenClaim &claim, const text *handler, const text *event_id);
 
 // The claim is settled, unless the current savepoint is rolled back.
 void SettleOpenClaim(const OpenClaim *claim);
 
-// Before a transaction commits or is prepared. Raises ID003 if it leaves a claim open.
+// Before a transaction commits or is prepared. Raises ID003 if it leaves a claim open, but on a table that it has
+// dropped.
 void RefuseUnsettledClaims();
 
 // Once a transaction has ended, or is prepared.

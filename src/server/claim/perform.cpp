@@ -9,11 +9,12 @@
 namespace idem {
 namespace {
 
-// A claim in transaction mode that settles without a write needs no storage at all.
+// A claim in transaction mode that settles without a write needs no storage at all, as long as nothing has changed that
+// may have removed its row (TRUNCATE).
 std::optional<EventAnswer> SettleByWord(const DedupTable &table, const Policy &policy, const EventCall &call) {
     if (!Settles(call) && call.action != Action::Extend) return std::nullopt;
     const OpenClaim *claim = FindOpenClaim(table.relation, call.event.key);
-    if (claim == nullptr) return std::nullopt;
+    if (claim == nullptr || claim->loaded != table.loaded) return std::nullopt;
     Sighting seen = {};
     seen.found = true;
     seen.holder = Holder::OursOpen;

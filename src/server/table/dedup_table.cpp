@@ -17,6 +17,9 @@ struct TableEntry {
     DedupTable *table;
 };
 
+// Counts loads.
+uint64_t loads = 0;
+
 // Counts what the server's relation cache told, so that a load notices what changed meanwhile.
 uint64_t invalidations = 0;
 
@@ -43,6 +46,7 @@ int ForEachSlot(const char *name, Relation table, F use) {
     if (bounds->null_index >= 0 || bounds->default_index >= 0 || bounds->ndatums != partitions->nparts)
         OutOfOrder(name, "Its partitions must hold one value of \"slot\" each.");
 
+    char persistence = RELPERSISTENCE_PERMANENT;
     for (int number = 0; number < bounds->ndatums; number++) {
         if (DatumGetInt16(bounds->datums[number][0]) != number)
             OutOfOrder(name, psprintf("It has no partition for slot %d.", number));
@@ -51,6 +55,12 @@ int ForEachSlot(const char *name, Relation table, F use) {
             OutOfOrder(name,
                        psprintf("Partition \"%s\" is not an ordinary table.", RelationGetRelationName(partition)));
         CheckNothingPassedBy(name, partition);
+        if (number == 0) persistence = partition->rd_rel->relpersistence;
+        if (partition->rd_rel->relpersistence != persistence)
+            OutOfOrder(name,
+                       psprintf("Some of its partitions are unlogged and some are not, such as \"%s\": after a crash "
+                                "it would remember some events and forget others.",
+                                RelationGetRelationName(partition)));
         use(number, partition);
         table_close(partition, AccessShareLock);
     }
@@ -134,6 +144,7 @@ DedupTable *Load(Oid relation_id) {
     auto *table = static_cast<DedupTable *>(MemoryContextAllocZero(context, sizeof(DedupTable)));
     table->relation = relation_id;
     table->context = context;
+    table->loaded = ++loads;
 
     WithDedupTable(relation_id, [&](Relation relation) {
         strlcpy(table->name, RelationGetRelationName(relation), NAMEDATALEN);

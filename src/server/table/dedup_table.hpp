@@ -36,7 +36,8 @@ struct Slot {
 
 struct DedupTable {
     Oid relation;
-    bool current;  // false: something changed since it was loaded
+    bool current;     // false: something changed since it was loaded
+    uint64_t loaded;  // no other load in this session has the same number
     MemoryContext context;
     char name[NAMEDATALEN];
     Policy policy;

@@ -223,14 +223,16 @@ LookUp LookForKey(const OpenedSlot &opened, const Key &key, bool thorough) {
     return look;
 }
 
-std::optional<Found> ReadOwnRow(const OpenedSlot &opened, const ItemPointerData &at) {
+std::optional<Found> ReadOwnRow(const OpenedSlot &opened, const ItemPointerData &at, const Key &key) {
     ItemPointerData place = at;
     TupleTableSlot *tuple = NewTuple(opened, &TTSOpsBufferHeapTuple);
     if (!table_tuple_fetch_row_version(opened.partition, &place, SnapshotSelf, tuple)) {
         ExecDropSingleTupleTableSlot(tuple);
         return std::nullopt;
     }
-    return Take(opened, tuple, false);
+    Found found = Take(opened, tuple, false);
+    bool is_it = found.ours && memcmp(DatumGetUUIDP(found.row.Get(Column::Key)), &key, sizeof(Key)) == 0;
+    return is_it ? std::optional(found) : std::nullopt;
 }
 
 std::optional<EventRow> ReadVisibleRow(Slot *slot, const Key &key, Snapshot snapshot) {

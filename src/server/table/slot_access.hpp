@@ -55,8 +55,8 @@ struct LookUp {
 // it that is so only in a slot whose rows are never updated in place, or where an insert follows.
 LookUp LookForKey(const OpenedSlot &opened, const Key &key, bool thorough);
 
-// Reads the version of a row that this transaction wrote at `at`; nothing if it isn't live any more.
-std::optional<Found> ReadOwnRow(const OpenedSlot &opened, const ItemPointerData &at);
+// Reads the version of a row with the key that this transaction wrote at `at`; nothing if it isn't live any more.
+std::optional<Found> ReadOwnRow(const OpenedSlot &opened, const ItemPointerData &at, const Key &key);
 
 // The row with the key that a snapshot shows; nothing if it shows none. Waits for locks as any SELECT does.
 std::optional<EventRow> ReadVisibleRow(Slot *slot, const Key &key, Snapshot snapshot);
