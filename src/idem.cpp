@@ -30,6 +30,7 @@ void OnTransaction(XactEvent event, void *) {
         case XACT_EVENT_ABORT:
         case XACT_EVENT_PREPARE:
             idem::ForgetClaims();
+            idem::ForgetHolders();
             idem::ForgetTouches();
             idem::ForgetBypasses();
             break;

@@ -134,6 +134,33 @@ growth_over_turns(10);
 cmp_ok(growth_over_turns(200), '<', 64 * 1024, '200 turns of the ring: memory does not grow');
 is($session->query_safe(q{SELECT current_generation FROM idem_control WHERE dedup = 'forgetful'::regclass}),
     210, 'ring has turned');
+
+# So it does with each change of a policy, within one transaction too.
+sub growth_over_policies
+{
+    my ($count) = @_;
+    my $change = q{PERFORM idem_set_policy('inbox', hot_window => i * interval '1 second'); PERFORM idem_accept('inbox', 'book', 'policy ' || i);};
+    $session->query_safe('BEGIN');
+    $session->query_safe("DO \$\$ BEGIN FOR i IN 1 .. 10 LOOP $change END LOOP; END \$\$");
+    my $before = used_bytes();
+    $session->query_safe("DO \$\$ BEGIN FOR i IN 11 .. 10 + $count LOOP $change END LOOP; END \$\$");
+    my $growth = used_bytes() - $before;
+    $session->query_safe('COMMIT');
+    return $growth;
+}
+cmp_ok(growth_over_policies(300), '<', 1024 * 1024, '300 policies in one transaction: memory does not grow');
+
+# However often a wait tries; what it needed is freed with its row at the latest, so it is asked beside it.
+sub used_after_waiting
+{
+    my ($wait) = @_;
+    return $session->query_safe(
+        "SELECT used FROM (SELECT idem_acquire('outbox', 'send', 'held', wait => '$wait') AS answer,
+            (SELECT sum(used_bytes) FROM pg_backend_memory_contexts) AS used OFFSET 0) AS waited");
+}
+$session->query_safe(q{SELECT idem_acquire('outbox', 'send', 'held')});
+my $briefly = used_after_waiting('10 ms');
+cmp_ok(used_after_waiting('3 s') - $briefly, '<', 8 * 1024, 'a long wait: memory does not grow');
 $session->quit;
 
 $node->stop;

@@ -33,6 +33,15 @@ struct Attempt {
         return true;
     }
 
+    // A serializable transaction that is told "absent" has read that: whoever writes the event is in conflict with it.
+    // New events go to the current generation.
+    bool NoteAbsence() {
+        if (!IsolationIsSerializable() || finding.place()) return true;
+        if (!finding.OpenCurrent()) return false;
+        ReadAbsence(*finding.current(), call.event.key);
+        return true;
+    }
+
     // Takes the row out of a sealed generation, where nothing is changed in place, so that it can go to the current
     // one.
     bool TakeFromSealed(Written *written) {
@@ -105,6 +114,8 @@ struct Attempt {
         seen.sealed = finding.place() && !finding.InCurrent();
         Micros now = GetCurrentTimestamp();
         Decision decision = Decide(request, seen, now);
+        bool writes = decision.effect != Effect::Keep && decision.effect != Effect::Refuse;
+        if (!writes && !NoteAbsence()) return false;
         if (decision.effect == Effect::Refuse) return Refuse(decision, seen);
         if (seen.found && seen.holder == Holder::Nobody && !CheckSnapshot()) return false;
         if (call.once && seen.found && RefusedByItself(call, finding.place()->found, decision))
@@ -139,7 +150,9 @@ static_assert(std::is_trivially_destructible_v<Attempt>, "an error jumps over de
 Try TryCallIn(DedupTable *table, const Policy &policy, const EventCall &call, bool patient,
               std::optional<OpenedSlot> *current, bool *wrote) {
     Attempt attempt = {*table, policy, call, patient, Finding(table, call, *current), std::nullopt, std::nullopt};
+    HoldDedupTables();
     if (attempt.finding.FindRow() && attempt.Settle()) *wrote = true;
+    LetGoOfDedupTables();
     *current = attempt.finding.current();
     return {attempt.answer, attempt.obstacle.value_or(attempt.finding.obstacle())};
 }

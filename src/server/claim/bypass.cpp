@@ -6,7 +6,7 @@
 namespace idem {
 namespace {
 
-constexpr int kMostTables = 256;
+constexpr int kMostTables = 1024;
 
 struct Count {
     Oid database;
@@ -21,48 +21,98 @@ struct Counts {
 Counts *counts = nullptr;
 LWLock *lock = nullptr;
 
-// What became of a claim of this transaction. The newest on an event counts.
-struct Claimed {
+struct Identified {
     Oid dedup;
     Key key;
+};
+static_assert(sizeof(Identified) == 20, "hashed as bytes, so it must have no padding");
+
+// What became of a claim of this transaction. The newest on an event counts.
+struct Claimed {
+    Identified event;
     SubTransactionId in;
     bool bypassed;  // false: the store has taken it after all
     Claimed *earlier;
+    Claimed *earlier_on_event;
+};
+
+struct Entry {
+    Identified event;
+    Claimed *latest;  // nullptr: it was rolled back
 };
 
 // In TopTransactionContext; nullptr between transactions, and as long as none was bypassed.
 Claimed *latest = nullptr;
+HTAB *events = nullptr;
 
-// The table's count, or a free one; nullptr if there is none.
+// The table's count, or else a free one; nullptr if there is none.
 Count *CountOf(Oid dedup) {
+    Count *free = nullptr;
     for (Count &count : counts->tables) {
         if (count.database == MyDatabaseId && count.dedup == dedup) return &count;
-        if (count.database == InvalidOid) return &count;
+        if (free == nullptr && count.database == InvalidOid) free = &count;
     }
-    return nullptr;
+    return free;
+}
+
+bool CountedOne(Oid dedup) {
+    LWLockAcquire(lock, LW_EXCLUSIVE);
+    Count *count = CountOf(dedup);
+    if (count != nullptr) *count = {MyDatabaseId, dedup, count->bypassed + 1};
+    LWLockRelease(lock);
+    return count != nullptr;
+}
+
+// Frees the counts of what is gone; gone() is asked with no lock held.
+template <class F>
+void FreeCounts(F gone) {
+    if (counts == nullptr) return;
+    for (Count &count : counts->tables) {
+        LWLockAcquire(lock, LW_SHARED);
+        Count seen = count;
+        LWLockRelease(lock);
+        if (seen.database == InvalidOid || !gone(seen)) continue;
+        LWLockAcquire(lock, LW_EXCLUSIVE);
+        if (count.database == seen.database && count.dedup == seen.dedup) count = {};
+        LWLockRelease(lock);
+    }
 }
 
 void CountOne(Oid dedup) {
-    if (counts == nullptr) return;
-    LWLockAcquire(lock, LW_EXCLUSIVE);
-    if (Count *count = CountOf(dedup)) {
-        count->database = MyDatabaseId;
-        count->dedup = dedup;
-        count->bypassed++;
-    }
-    LWLockRelease(lock);
+    if (counts == nullptr || CountedOne(dedup)) return;
+    ForgetBypassCounts([](Oid table) { return SearchSysCacheExists1(RELOID, ObjectIdGetDatum(table)); });
+    (void)CountedOne(dedup);
+}
+
+Entry *EntryOf(const EventCall &call, HASHACTION action, bool *found) {
+    Identified event = {call.dedup, call.event.key};
+    return static_cast<Entry *>(hash_search(events, &event, action, found));
 }
 
 void Remember(const EventCall &call, bool bypassed) {
+    if (events == nullptr) {
+        HASHCTL control = {};
+        control.keysize = sizeof(Identified);
+        control.entrysize = sizeof(Entry);
+        control.hcxt = TopTransactionContext;
+        events = hash_create("idem bypassed events", 64, &control, HASH_ELEM | HASH_BLOBS | HASH_CONTEXT);
+    }
     auto *claimed = static_cast<Claimed *>(MemoryContextAlloc(TopTransactionContext, sizeof(Claimed)));
-    *claimed = {call.dedup, call.event.key, GetCurrentSubTransactionId(), bypassed, latest};
+    bool found = false;
+    Entry *entry = EntryOf(call, HASH_ENTER, &found);
+    *claimed = {entry->event, GetCurrentSubTransactionId(), bypassed, latest, found ? entry->latest : nullptr};
     latest = claimed;
+    entry->latest = claimed;
 }
 
 // While a savepoint is open, all younger ids are its own and those of savepoints in it.
 void OnSavepoint(SubXactEvent event, SubTransactionId savepoint, SubTransactionId, void *) {
     if (event != SUBXACT_EVENT_ABORT_SUB) return;
-    while (latest != nullptr && latest->in >= savepoint) latest = latest->earlier;
+    while (latest != nullptr && latest->in >= savepoint) {
+        auto *entry = static_cast<Entry *>(hash_search(events, &latest->event, HASH_FIND, nullptr));
+        entry->latest = latest->earlier_on_event;
+        latest = latest->earlier;
+    }
 }
 
 // The server reports a file that may not be opened, or not be written any more, as if the user lacked a privilege.
@@ -125,10 +175,9 @@ void ForgetBypass(const EventCall &call, const EventAnswer &answer) {
 }
 
 bool IsBypassed(const EventCall &call) {
-    for (const Claimed *claimed = latest; claimed != nullptr; claimed = claimed->earlier)
-        if (claimed->dedup == call.dedup && memcmp(&claimed->key, &call.event.key, sizeof(Key)) == 0)
-            return claimed->bypassed;
-    return false;
+    if (events == nullptr) return false;
+    const Entry *entry = EntryOf(call, HASH_FIND, nullptr);
+    return entry != nullptr && entry->latest != nullptr && entry->latest->bypassed;
 }
 
 bool HasBypassed() { return latest != nullptr; }
@@ -158,7 +207,18 @@ const SharedPart kBypassCounts = {"idem bypass counts", [] { return sizeof(Count
                                       lock = its_lock;
                                   }};
 
-void ForgetBypasses() { latest = nullptr; }
+void ForgetBypasses() {
+    latest = nullptr;
+    events = nullptr;
+}
+
+void ForgetBypassCounts(bool (*exists)(Oid dedup)) {
+    FreeCounts([&](const Count &count) { return count.database == MyDatabaseId && !exists(count.dedup); });
+}
+
+void ForgetBypassCountsOfDatabases(bool (*exists)(Oid database)) {
+    FreeCounts([&](const Count &count) { return !exists(count.database); });
+}
 
 void WatchBypasses() { RegisterSubXactCallback(OnSavepoint, nullptr); }
 

@@ -48,6 +48,11 @@ EventAnswer SettleBypassed(const EventCall &call);
 // is not preloaded, or if more tables had such claims than are counted.
 std::optional<int64_t> BypassCount(Oid dedup);
 
+// Free the counts of the current database's tables, or of the databases, which are gone; exists() is asked with no lock
+// held.
+void ForgetBypassCounts(bool (*exists)(Oid dedup));
+void ForgetBypassCountsOfDatabases(bool (*exists)(Oid database));
+
 // Once a transaction has ended, or is prepared.
 void ForgetBypasses();
 

@@ -34,7 +34,8 @@ struct EventAnswer {
     bool ours;   // this transaction wrote it
     Jsonb *result;
     text *error;
-    Jsonb *payload;  // of a claim that goes on with what was remembered
+    Jsonb *payload;                               // of a claim that goes on with what was remembered
+    TransactionId holder = InvalidTransactionId;  // busy until this other transaction ends, if any
 };
 
 // Whether the call may end with a claim of the caller's.

@@ -162,6 +162,7 @@ EventRow RowOf(const DedupTable &table, const EventCall &call, const Place *plac
 
 EventAnswer AnswerOf(const EventCall &call, const Place *place, const Decision &decision, bool known, bool wrote) {
     EventAnswer answer = {decision, known, place != nullptr && place->found.ours, nullptr, nullptr, nullptr};
+    if (place != nullptr) answer.holder = place->found.holder;
     if (decision.outcome == Outcome::Acquired && GoesOn(place, decision)) answer.payload = PayloadOf(place->found.row);
     if (wrote) {
         if (Settles(call)) answer.error = call.error;

@@ -1,5 +1,6 @@
 #include "server/claim/perform.hpp"
 
+#include "server/base/subtransaction.hpp"
 #include "server/claim/attempt.hpp"
 #include "server/claim/bypass.hpp"
 #include "server/claim/judging.hpp"
@@ -35,17 +36,35 @@ void WaitOutside(const Obstacle &obstacle) {
     }
 }
 
-// A wait for another transaction's end that no lock could bound: short pauses, each longer than the one before.
+// Waits for another transaction's end for so many milliseconds at most, as whoever changes a row waits for its holder:
+// the server sees two who wait for each other, and raises 40P01 in one.
+void WaitForEnd(TransactionId holder, long ms) {
+    auto time_is_over = [](const ErrorData &error) { return error.sqlerrcode == ERRCODE_LOCK_NOT_AVAILABLE; };
+    (void)InSubtransaction(time_is_over, [&] {
+        int level = NewGUCNestLevel();
+        (void)set_config_option("lock_timeout", psprintf("%ld", ms), PGC_USERSET, PGC_S_SESSION, GUC_ACTION_SAVE, true,
+                                0, false);
+        XactLockTableWait(holder, nullptr, nullptr, XLTW_None);
+        AtEOXact_GUC(true, level);
+    });
+}
+
+// A wait for what no lock tells of, the end of a lease or of a look FOR UPDATE: short pauses, each longer than the one
+// before.
 class Pauses {
 public:
     explicit Pauses(Micros longest) : deadline_(longest > 0 ? GetCurrentTimestamp() + longest : 0) {}
 
-    // Pauses; false if the time is over.
-    bool Pause() {
+    // Pauses, or waits for the transaction's end if there is one; false if the time is over.
+    bool Pause(TransactionId holder) {
         constexpr long kLongestPause = 32;  // ms
         if (deadline_ == 0) return false;
         long rest = TimestampDifferenceMilliseconds(GetCurrentTimestamp(), deadline_);
         if (rest <= 0) return false;
+        if (TransactionIdIsValid(holder)) {
+            WaitForEnd(holder, rest);
+            return true;
+        }
         WaitLatch(MyLatch, WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH, Min(pause_, rest), PG_WAIT_EXTENSION);
         ResetLatch(MyLatch);
         pause_ = Min(2 * pause_, kLongestPause);
@@ -92,7 +111,7 @@ EventAnswer PerformOnce(const EventCall &call) {
         WaitOutside(tried.obstacle);
         if (tried.obstacle.kind == Obstacle::Holder) {
             if (!pauses) pauses = Pauses(kPatienceOfSettling);
-            patient = pauses->Pause();
+            patient = pauses->Pause(InvalidTransactionId);
         }
     }
 }
@@ -132,11 +151,20 @@ EventAnswer PerformStored(const EventCall &call) {
     if (settles && IsBypassed(call)) return SettleBypassed(call);
     RequireWritable(call.action);
     Pauses pauses(call.wait);
+    MemoryContext caller = CurrentMemoryContext;
+    MemoryContext tries = nullptr;  // of all tries but the first; the answer of the last stays there
     for (;;) {
         EventAnswer answer = PerformOnce(call);
-        if (WorthWaiting(call, answer, pauses) && pauses.Pause()) continue;
-        if (WantsFinal(call) && !IsFinal(answer.decision.outcome)) RaiseNotFinal(call, answer);
-        return answer;
+        if (!WorthWaiting(call, answer, pauses) || !pauses.Pause(answer.holder)) {
+            MemoryContextSwitchTo(caller);
+            if (WantsFinal(call) && !IsFinal(answer.decision.outcome)) RaiseNotFinal(call, answer);
+            return answer;
+        }
+        if (tries == nullptr)
+            tries = AllocSetContextCreate(caller, "idem tries", ALLOCSET_SMALL_SIZES);
+        else
+            MemoryContextReset(tries);
+        MemoryContextSwitchTo(tries);
     }
 }
 

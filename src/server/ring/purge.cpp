@@ -3,6 +3,7 @@
 #include "server/base/extension.hpp"
 #include "server/base/privileges.hpp"
 #include "server/base/settings.hpp"
+#include "server/claim/bypass.hpp"
 #include "server/ring/due.hpp"
 #include "server/ring/empty.hpp"
 #include "server/ring/progress.hpp"
@@ -109,6 +110,8 @@ void PurgeTable(Oid dedup, Patience patience, Pace pace) {
 Purged PurgeDatabase(Pace pace) {
     DropFiltersOfTables(TableExists);
     DropFiltersOfDatabases(DatabaseExists);
+    ForgetBypassCounts(TableExists);
+    ForgetBypassCountsOfDatabases(DatabaseExists);
     MemoryContext context = AllocSetContextCreate(TopMemoryContext, "idem purge", ALLOCSET_DEFAULT_SIZES);
     MemoryContext caller = MemoryContextSwitchTo(context);
     List *tables = RegisteredTables();

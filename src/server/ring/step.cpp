@@ -31,6 +31,7 @@ DedupTable *BeginStep(Oid dedup, Patience patience, Caller *caller) {
     SetUserIdAndSecContext(RelationOwner(dedup), caller->security_context | SECURITY_RESTRICTED_OPERATION);
     (void)set_config_option("search_path", "pg_catalog, pg_temp", PGC_USERSET, PGC_S_SESSION, GUC_ACTION_SAVE, true, 0,
                             false);
+    HoldDedupTables();  // until the step's transaction ends
     return OpenDedupTable(dedup);
 }
 

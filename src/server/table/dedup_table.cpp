@@ -20,6 +20,9 @@ struct TableEntry {
 // Counts loads.
 uint64_t loads = 0;
 
+// How many hold the tables that are open.
+int holders = 0;
+
 // Counts what the server's relation cache told, so that a load notices what changed meanwhile.
 uint64_t invalidations = 0;
 
@@ -199,14 +202,18 @@ void ForgetTables(Datum, Oid relation) {
         if (entry->table != nullptr && Concerns(entry->table, relation)) entry->table->current = false;
 }
 
-// Lets go of what is out of date. An outer call may still look at it, so it stays until the transaction ends.
+// Lets go of what is out of date. If an outer call may still look at it, it stays until the transaction ends.
 void DropOutdated() {
     HASH_SEQ_STATUS status;
     hash_seq_init(&status, tables);
     while (auto *entry = static_cast<TableEntry *>(hash_seq_search(&status))) {
         if (entry->table == nullptr || entry->table->current) continue;
-        MemoryContextSetParent(entry->table->context, TopTransactionContext);
+        MemoryContext context = entry->table->context;
         entry->table = nullptr;
+        if (holders > 0)
+            MemoryContextSetParent(context, TopTransactionContext);
+        else
+            MemoryContextDelete(context);
     }
 }
 
@@ -224,6 +231,12 @@ DedupTable *OpenDedupTable(Oid relation) {
     entry->table = table;
     return table;
 }
+
+void HoldDedupTables() { holders++; }
+
+void LetGoOfDedupTables() { holders--; }
+
+void ForgetHolders() { holders = 0; }
 
 const DedupTable *LoadedDedupTable(Oid relation) {
     const DedupTable *table = EntryOf(relation)->table;

@@ -65,11 +65,20 @@ struct DedupTable {
     int64_t FirstGeneration() const { return strays ? current_generation - slot_count + 1 : oldest_generation; }
 };
 
-// The dedup table, loaded if need be; valid until the end of the transaction. Takes no lock that outlives it.
+// The dedup table, loaded if need be; valid until another is opened, and while it is held until the transaction ends.
+// Takes no lock that outlives it.
 // Raises 42P01 (no such relation), 42809 (not a dedup table, or not in order).
 DedupTable *OpenDedupTable(Oid relation);
 
-// The same if it is loaded and up to date; else nullptr.
+// Whoever runs code that may open tables while he uses one holds all tables meanwhile. An error lets go of them when
+// the transaction ends.
+void HoldDedupTables();
+void LetGoOfDedupTables();
+
+// Once a transaction has ended, or is prepared: nobody holds any.
+void ForgetHolders();
+
+// The dedup table if it is loaded and up to date; else nullptr.
 const DedupTable *LoadedDedupTable(Oid relation);
 
 // Raises unless the relation is a dedup table in order: OF idem_event, partitioned by slot, with slots 0 … n-1 and

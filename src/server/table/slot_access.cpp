@@ -10,11 +10,12 @@ TupleTableSlot *NewTuple(const OpenedSlot &opened, const TupleTableSlotOps *ops)
 HeapTupleHeader HeaderOf(TupleTableSlot *tuple) { return ExecFetchSlotHeapTuple(tuple, false, nullptr)->t_data; }
 
 // What the tuple slot holds, made independent of the page it came from.
-Found Take(const OpenedSlot &opened, TupleTableSlot *tuple, bool other) {
+Found Take(const OpenedSlot &opened, TupleTableSlot *tuple, TransactionId holder) {
     Found found;
-    found.other = other;
+    found.holder = holder;
+    found.other = TransactionIdIsValid(holder);
     HeapTupleHeader header = HeaderOf(tuple);
-    found.ours = !other && TransactionIdIsCurrentTransactionId(HeapTupleHeaderGetXmin(header));
+    found.ours = !found.other && TransactionIdIsCurrentTransactionId(HeapTupleHeaderGetXmin(header));
     found.command = found.ours ? HeapTupleHeaderGetCmin(header) : InvalidCommandId;
     found.at = tuple->tts_tid;
     ExecMaterializeSlot(tuple);
@@ -213,7 +214,7 @@ LookUp LookForKey(const OpenedSlot &opened, const Key &key, bool thorough) {
                 return false;
             }
             look.look = Look::Row;
-            look.found = Take(opened, row, TransactionIdIsValid(dirty.xmin) || TransactionIdIsValid(dirty.xmax));
+            look.found = Take(opened, row, TransactionIdIsValid(dirty.xmin) ? dirty.xmin : dirty.xmax);
             return false;
         });
         again = look.look == Look::Nothing && (dead > 0 || thorough) && WasMissed(opened, key, tuple);
@@ -230,7 +231,7 @@ std::optional<Found> ReadOwnRow(const OpenedSlot &opened, const ItemPointerData 
         ExecDropSingleTupleTableSlot(tuple);
         return std::nullopt;
     }
-    Found found = Take(opened, tuple, false);
+    Found found = Take(opened, tuple, InvalidTransactionId);
     bool is_it = found.ours && memcmp(DatumGetUUIDP(found.row.Get(Column::Key)), &key, sizeof(Key)) == 0;
     return is_it ? std::optional(found) : std::nullopt;
 }
@@ -242,7 +243,7 @@ std::optional<EventRow> ReadVisibleRow(Slot *slot, const Key &key, Snapshot snap
     TupleTableSlot *tuple = NewTuple(opened, &TTSOpsBufferHeapTuple);
     std::optional<EventRow> row;
     ScanKey(opened, key, snapshot, tuple, [&](TupleTableSlot *) {
-        row = Take(opened, tuple, false).row;
+        row = Take(opened, tuple, InvalidTransactionId).row;
         return false;
     });
     CloseSlot(opened, false);
@@ -258,6 +259,12 @@ void CheckVisible(const OpenedSlot &opened, const ItemPointerData &at) {
     if (!visible)
         ereport(ERROR, (errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
                         errmsg("could not serialize access due to concurrent update")));
+}
+
+void ReadAbsence(const OpenedSlot &opened, const Key &key) {
+    TupleTableSlot *tuple = NewTuple(opened, &TTSOpsBufferHeapTuple);
+    ScanKey(opened, key, GetTransactionSnapshot(), tuple, [](TupleTableSlot *) { return true; });
+    ExecDropSingleTupleTableSlot(tuple);
 }
 
 Written InsertRow(const OpenedSlot &opened, EventRow *row, ItemPointerData *at) {

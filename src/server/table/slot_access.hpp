@@ -33,9 +33,10 @@ void CloseSlot(const OpenedSlot &opened, bool wrote);
 struct Found {
     ItemPointerData at;
     EventRow row;
-    bool ours;          // written by the current transaction
-    CommandId command;  // which of its commands has written it; only where it is ours
-    bool other;         // another open transaction inserted, changes or deletes it
+    bool ours;             // written by the current transaction
+    CommandId command;     // which of its commands has written it; only where it is ours
+    bool other;            // another open transaction inserted, changes or deletes it
+    TransactionId holder;  // that one
 };
 
 enum class Look : uint8_t {
@@ -64,6 +65,9 @@ std::optional<EventRow> ReadVisibleRow(Slot *slot, const Key &key, Snapshot snap
 // Raises 40001 if the transaction's snapshot can't see a row that is to decide, as ON CONFLICT does.
 // Does nothing under READ COMMITTED.
 void CheckVisible(const OpenedSlot &opened, const ItemPointerData &at);
+
+// Has a serializable transaction read that the key is not there, as a SELECT would.
+void ReadAbsence(const OpenedSlot &opened, const Key &key);
 
 enum class Written : uint8_t {
     Done,
