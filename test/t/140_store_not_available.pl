@@ -325,6 +325,20 @@ is( (run($node, q{
     "bypassed\nacquired",
     'damaged row: bypassed, other events are not');
 
+# Counts of tables that were dropped make room for others.
+my ($dropped) = run($node, q{
+    SELECT idem_create_table('dropped') \g /dev/null
+    SELECT idem_set_policy('dropped', on_unavailable => 'allow') \g /dev/null
+    ALTER TABLE dropped_g0 ENABLE ROW LEVEL SECURITY;
+    SELECT outcome FROM idem_acquire('dropped', 'book', 'evt_1') \g /dev/null
+    SELECT 'dropped'::regclass::oid, idem_bypassed('dropped');
+    DROP TABLE dropped;
+});
+like($dropped, qr/^\d+\|1$/, 'a table whose claim is bypassed');
+($dropped) = split /\|/, $dropped;
+$node->safe_psql('postgres', 'CALL idem_purge()');
+is($node->safe_psql('postgres', "SELECT idem_bypassed(CAST($dropped AS regclass))"), 0, 'dropped: its count is freed');
+
 # Without shared memory there is nothing to count in.
 $node->append_conf('postgresql.conf', q{shared_preload_libraries = ''});
 $node->restart;
