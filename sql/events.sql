@@ -69,10 +69,11 @@ CREATE FUNCTION idem_release(
     batch       text     DEFAULT NULL,
     error       text     DEFAULT NULL,
     attempt     integer  DEFAULT NULL,
-    retry_after interval DEFAULT NULL)
+    retry_after interval DEFAULT NULL,
+    retry       boolean  DEFAULT true)
 RETURNS idem_claim LANGUAGE C VOLATILE PARALLEL UNSAFE COST 1000 AS 'MODULE_PATHNAME', 'idem_release';
-COMMENT ON FUNCTION idem_release(regclass, text, text, text, text, integer, interval) IS
-    'settles a claim as failed (with error) or gives it back (without)';
+COMMENT ON FUNCTION idem_release(regclass, text, text, text, text, integer, interval, boolean) IS
+    'settles a claim as failed (with error), for good if there is to be no retry, or gives it back (without)';
 
 CREATE FUNCTION idem_extend(
     dedup       regclass,

@@ -33,7 +33,19 @@ CREATE FUNCTION idem_release_many(
     batch             text      DEFAULT NULL,
     errors            text[]    DEFAULT NULL,
     attempts          integer[] DEFAULT NULL,
-    retry_after       interval  DEFAULT NULL)
+    retry_after       interval  DEFAULT NULL,
+    retry             boolean   DEFAULT true)
 RETURNS SETOF idem_event_claim LANGUAGE C VOLATILE PARALLEL UNSAFE COST 1000 AS 'MODULE_PATHNAME', 'idem_release_many';
-COMMENT ON FUNCTION idem_release_many(regclass, text, text[], text, text[], integer[], interval) IS
+COMMENT ON FUNCTION idem_release_many(regclass, text, text[], text, text[], integer[], interval, boolean) IS
     'idem_release for many events of a handler: a row for each, in their order';
+
+CREATE FUNCTION idem_extend_many(
+    dedup             regclass,
+    handler           text,
+    event_ids         text[],
+    batch             text      DEFAULT NULL,
+    attempts          integer[] DEFAULT NULL,
+    hot_window        interval  DEFAULT NULL)
+RETURNS SETOF idem_event_lease LANGUAGE C VOLATILE PARALLEL UNSAFE COST 1000 AS 'MODULE_PATHNAME', 'idem_extend_many';
+COMMENT ON FUNCTION idem_extend_many(regclass, text, text[], text, integer[], interval) IS
+    'heartbeat of what idem_due handed out, in the order of work: the k-th lease runs for at least k hot windows from now; a lost one is told, not raised';

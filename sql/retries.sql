@@ -7,18 +7,22 @@ CREATE FUNCTION idem_receive(
     batch       text        DEFAULT NULL,
     payload     jsonb       DEFAULT NULL,
     fingerprint bytea       DEFAULT NULL,
-    occurred_at timestamptz DEFAULT NULL)
+    occurred_at timestamptz DEFAULT NULL,
+    not_before  timestamptz DEFAULT NULL,
+    replace     boolean     DEFAULT false,
+    ordering    text        DEFAULT NULL)
 RETURNS idem_claim LANGUAGE C VOLATILE PARALLEL UNSAFE COST 1000 AS 'MODULE_PATHNAME', 'idem_receive';
-COMMENT ON FUNCTION idem_receive(regclass, text, text, text, jsonb, bytea, timestamptz) IS
-    'remembers an event with its payload, to be worked on later by idem_due; acquired = it is new';
+COMMENT ON FUNCTION idem_receive(regclass, text, text, text, jsonb, bytea, timestamptz, timestamptz, boolean, text) IS
+    'remembers an event with its payload, to be worked on later by idem_due; acquired = it is new, or replaced';
 
 CREATE FUNCTION idem_due(
     dedup             regclass,
-    handler           text    DEFAULT NULL,
-    max_events        integer DEFAULT 100)
+    handler           text     DEFAULT NULL,
+    max_events        integer  DEFAULT 1,
+    hot_window        interval DEFAULT NULL)
 RETURNS SETOF idem_due_event LANGUAGE C VOLATILE PARALLEL UNSAFE COST 1000 AS 'MODULE_PATHNAME', 'idem_due';
-COMMENT ON FUNCTION idem_due(regclass, text, integer) IS
-    'acquires received events, retries that are due and leases that ran out, those due for longest first';
+COMMENT ON FUNCTION idem_due(regclass, text, integer, interval) IS
+    'acquires received events, retries that are due and leases that ran out, those due for longest first; the k-th for k hot windows';
 
 CREATE FUNCTION idem_dead_letters(
     dedup   regclass,

@@ -10,7 +10,9 @@ CREATE TABLE idem_registry (
     backoff_base       interval NOT NULL,
     backoff_cap        interval NOT NULL,
     on_unavailable     text NOT NULL CHECK (on_unavailable OPERATOR(pg_catalog.=) ANY (ARRAY['reject', 'allow'])),
-    check_stale        boolean NOT NULL
+    check_stale        boolean NOT NULL,
+    skip_dead          boolean NOT NULL,
+    notify             boolean NOT NULL
 );
 COMMENT ON TABLE idem_registry IS 'dedup tables of this database and their policies; written only by idem''s functions';
 COMMENT ON COLUMN idem_registry.dedup IS 'the dedup table';
@@ -23,6 +25,8 @@ COMMENT ON COLUMN idem_registry.backoff_base IS 'longest pause after the first f
 COMMENT ON COLUMN idem_registry.backoff_cap IS 'longest pause after any failure';
 COMMENT ON COLUMN idem_registry.on_unavailable IS 'what a claim does if the store is not available: reject = an error, allow = the work is done unprotected';
 COMMENT ON COLUMN idem_registry.check_stale IS 'whether an unknown event whose occurred_at is older than the cold window is stale';
+COMMENT ON COLUMN idem_registry.skip_dead IS 'whether idem_due goes on with an ordering key behind a dead event';
+COMMENT ON COLUMN idem_registry.notify IS 'whether to NOTIFY idem_channel(dedup) when an event becomes due at once';
 
 CREATE TABLE idem_handler_policy (
     dedup              regclass,
@@ -36,6 +40,8 @@ CREATE TABLE idem_handler_policy (
     backoff_cap        interval,
     on_unavailable     text CHECK (on_unavailable OPERATOR(pg_catalog.=) ANY (ARRAY['reject', 'allow'])),
     check_stale        boolean,
+    skip_dead          boolean,
+    notify             boolean,
     PRIMARY KEY (dedup, handler)
 );
 COMMENT ON TABLE idem_handler_policy IS 'where a handler''s policy differs from its dedup table''s; null = it does not';
@@ -151,9 +157,11 @@ CREATE FUNCTION idem_set_policy(
     backoff_cap       interval DEFAULT NULL,
     on_unavailable    text     DEFAULT NULL,
     unresolved_window interval DEFAULT NULL,
-    check_stale       boolean  DEFAULT NULL)
+    check_stale       boolean  DEFAULT NULL,
+    skip_dead         boolean  DEFAULT NULL,
+    notify            boolean  DEFAULT NULL)
 RETURNS void LANGUAGE C VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'idem_set_policy';
-COMMENT ON FUNCTION idem_set_policy(regclass, text, interval, interval, text, integer, interval, interval, text, interval, boolean) IS
+COMMENT ON FUNCTION idem_set_policy(regclass, text, interval, interval, text, integer, interval, interval, text, interval, boolean, boolean, boolean) IS
     'changes the policy of a dedup table, or of one handler of it; what is null stays as it was; owner only';
 
 CREATE FUNCTION idem_reset_policy(
@@ -162,3 +170,8 @@ CREATE FUNCTION idem_reset_policy(
 RETURNS boolean LANGUAGE C VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'idem_reset_policy';
 COMMENT ON FUNCTION idem_reset_policy(regclass, text) IS
     'lets a handler inherit all of its dedup table''s policy again; false if it did so already; owner only';
+
+CREATE FUNCTION idem_channel(dedup regclass)
+RETURNS text LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE AS 'MODULE_PATHNAME', 'idem_channel';
+COMMENT ON FUNCTION idem_channel(regclass) IS
+    'the channel to LISTEN to if the policy says notify: idem_ and the table''s OID; the payload is the handler';

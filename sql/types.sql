@@ -19,11 +19,13 @@ CREATE TYPE idem_event AS (
     expires_at     timestamptz,
     failures       integer,
     slot           smallint,
+    together       boolean,
     handler        text COLLATE "C",
     event_id       text COLLATE "C",
     batch          text COLLATE "C",
     fingerprint    bytea,
     owner          text COLLATE "C",
+    ordering       text COLLATE "C",
     result         jsonb,
     error          text,
     payload        jsonb,
@@ -40,11 +42,13 @@ COMMENT ON COLUMN idem_event.settled_at IS 'when a done event was settled; null 
 COMMENT ON COLUMN idem_event.expires_at IS 'when the event is forgotten';
 COMMENT ON COLUMN idem_event.failures IS 'failed tries so far, run-out leases among them';
 COMMENT ON COLUMN idem_event.slot IS 'partition which holds the row';
+COMMENT ON COLUMN idem_event.together IS 'true: idem_due handed the running claim out together with others, so a run-out does not count; else null';
 COMMENT ON COLUMN idem_event.handler IS 'consumer of the event';
 COMMENT ON COLUMN idem_event.event_id IS 'the sender''s id of the event, or idem_business_key() of its stable fields';
 COMMENT ON COLUMN idem_event.batch IS 'names a deliberate resend; null = none';
 COMMENT ON COLUMN idem_event.fingerprint IS 'idem_fingerprint() of what must not differ between deliveries; null = not checked';
 COMMENT ON COLUMN idem_event.owner IS 'the caller''s own token of the latest claim';
+COMMENT ON COLUMN idem_event.ordering IS 'idem_due hands out the events of one ordering key one after another; null = in any order';
 COMMENT ON COLUMN idem_event.result IS 'what idem_commit stored, returned to duplicates';
 COMMENT ON COLUMN idem_event.error IS 'why the latest try failed';
 COMMENT ON COLUMN idem_event.payload IS 'payload of an unsettled event; dropped when it is done';
@@ -96,3 +100,15 @@ COMMENT ON TYPE idem_due_event IS 'an event which idem_due has acquired for its 
 COMMENT ON COLUMN idem_due_event.attempt IS 'fencing token; pass it to idem_commit, idem_release and idem_extend from another transaction';
 COMMENT ON COLUMN idem_due_event.payload IS 'its payload, if one was given';
 COMMENT ON COLUMN idem_due_event.error IS 'why the latest try failed; null = there was none';
+
+CREATE TYPE idem_event_lease AS (
+    event_id       text,
+    extended       boolean,
+    lease_until    timestamptz,
+    error          text
+);
+COMMENT ON TYPE idem_event_lease IS 'answer of idem_extend_many for one event';
+COMMENT ON COLUMN idem_event_lease.event_id IS 'the event, as it was given';
+COMMENT ON COLUMN idem_event_lease.extended IS 'true: its claim is the caller''s still';
+COMMENT ON COLUMN idem_event_lease.lease_until IS 'until when; null in transaction mode, or if it is not the caller''s any more';
+COMMENT ON COLUMN idem_event_lease.error IS 'why it is not: the SQLSTATE which idem_extend would raise, ID001 or ID002';

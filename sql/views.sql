@@ -2,14 +2,15 @@
 
 CREATE VIEW idem_policy AS
 SELECT r.dedup, NULL::text COLLATE "C" AS handler, r.mode, r.hot_window, r.cold_window, r.unresolved_window,
-       r.max_attempts, r.backoff_base, r.backoff_cap, r.on_unavailable, r.check_stale
+       r.max_attempts, r.backoff_base, r.backoff_cap, r.on_unavailable, r.check_stale,
+       r.skip_dead, r.notify
 FROM idem_registry r JOIN pg_catalog.pg_class c ON c.oid OPERATOR(pg_catalog.=) r.dedup
 UNION ALL
 SELECT r.dedup, h.handler, COALESCE(h.mode, r.mode), COALESCE(h.hot_window, r.hot_window),
        COALESCE(h.cold_window, r.cold_window), COALESCE(h.unresolved_window, r.unresolved_window),
        COALESCE(h.max_attempts, r.max_attempts), COALESCE(h.backoff_base, r.backoff_base),
        COALESCE(h.backoff_cap, r.backoff_cap), COALESCE(h.on_unavailable, r.on_unavailable),
-       COALESCE(h.check_stale, r.check_stale)
+       COALESCE(h.check_stale, r.check_stale), COALESCE(h.skip_dead, r.skip_dead), COALESCE(h.notify, r.notify)
 FROM idem_registry r JOIN idem_handler_policy h USING (dedup)
      JOIN pg_catalog.pg_class c ON c.oid OPERATOR(pg_catalog.=) r.dedup;
 COMMENT ON VIEW idem_policy IS 'the policy of each dedup table, and of each handler that has one of its own, with what it inherits';

@@ -15,6 +15,14 @@ bool Stale(const Request &request, Micros now) {
     return request.has_occurred_at && request.occurred_at < now - (cold - ClockMargin(cold));
 }
 
+// Waits to be claimed, at once or later.
+Record Received(const Request &request, const Record &before, Micros now) {
+    Record record = Waiting(request, before, now);
+    record.claimable_at = std::max(now, request.not_before);
+    record.expires_at = record.claimable_at + request.windows.unresolved;
+    return record;
+}
+
 }  // namespace
 
 Decision DecideClaim(const Request &request, const Sighting &seen, Micros now) {
@@ -36,10 +44,15 @@ Decision DecideClaim(const Request &request, const Sighting &seen, Micros now) {
     if (outcome == Outcome::Busy && same_claim) return Keep(Outcome::Acquired, record, kForever);
     if (outcome != Outcome::Acquired) return Keep(outcome, record, RetryAfter(record, outcome, now));
 
+    // A lease ran out: perhaps this event kills its workers. It is handed out alone, so that it takes no others with
+    // it; and it is a try that failed without a word, unless others were in the same hands and any of them may be to
+    // blame.
     Record last = record;
     bool ran_out = record.state == State::Processing;
-    if (ran_out) CountFailure(&last);  // a try that failed without a word
-    if (ran_out && Exhausted(request, last)) return Write(seen, Outcome::Dead, GivenUp(request, last, now), kForever);
+    if (ran_out && request.together) return Keep(Outcome::Busy, record, 0);
+    bool to_blame = ran_out && !record.together;
+    if (to_blame) CountFailure(&last);
+    if (to_blame && Exhausted(request, last)) return Write(seen, Outcome::Dead, GivenUp(request, last, now), kForever);
     Record next = NextClaim(request, seen, now);
     next.failures = last.failures;
     return Write(seen, Outcome::Acquired, next, kForever);
@@ -54,9 +67,13 @@ Decision DecideReceive(const Request &request, const Sighting &seen, Micros now)
         received.attempt = seen.found ? record.attempt : 0;
         received.first_seen_at = now;
         received.claimed_at = now;
-        return Write(seen, Outcome::Acquired, Waiting(request, received, now), kForever);
+        return Write(seen, Outcome::Acquired, Received(request, received, now), kForever);
     }
     if (seen.holder == Holder::Other) return Keep(Outcome::Busy, record, kOpenTransactionRetry);
+    // What was never claimed is known to nobody but its sender, who may change his mind.
+    bool replaceable = record.state == State::Pending && record.attempt == 0 && seen.holder != Holder::OursOpen;
+    if (request.replaces && replaceable)
+        return Write(seen, Outcome::Acquired, Received(request, record, now), kForever);
     if (seen.fingerprint == FingerprintMatch::Different) return Keep(Outcome::Conflict, record, kForever);
     // Whatever its state, it is remembered, which is all that was asked.
     return Keep(record.state == State::Dead ? Outcome::Dead : Outcome::Duplicate, record, kForever);

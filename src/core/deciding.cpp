@@ -44,6 +44,7 @@ Record FirstClaim(const Request &request, const Sighting &seen, Micros now) {
         record.expires_at = now + request.windows.cold;
     } else {
         record.state = State::Processing;
+        record.together = request.together;
         record.claimable_at = now + request.windows.hot;
         record.expires_at = record.claimable_at + request.windows.unresolved;
     }
@@ -61,6 +62,7 @@ Record Waiting(const Request &request, const Record &before, Micros now) {
     Record record = before;
     record.state = State::Pending;
     record.failures = 0;
+    record.together = false;
     record.claimable_at = now;
     record.settled_at = 0;
     record.expires_at = now + request.windows.unresolved;
@@ -70,6 +72,7 @@ Record Waiting(const Request &request, const Record &before, Micros now) {
 Record Committed(const Request &request, const Record &before, Micros now) {
     Record record = before;
     record.state = State::Done;
+    record.together = false;
     record.claimable_at = 0;
     record.settled_at = now;
     record.expires_at = now + request.windows.cold;
@@ -79,6 +82,7 @@ Record Committed(const Request &request, const Record &before, Micros now) {
 Record GivenUp(const Request &request, const Record &before, Micros now) {
     Record record = before;
     record.state = State::Dead;
+    record.together = false;
     record.claimable_at = kForever;
     record.settled_at = 0;
     record.expires_at = now + request.windows.unresolved;

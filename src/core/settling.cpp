@@ -14,8 +14,9 @@ Record Released(const Request &request, const Record &before, Micros now) {
     Record record = before;
     bool fails = request.action == Action::Fail;
     if (fails) CountFailure(&record);
-    if (fails && Exhausted(request, record)) return GivenUp(request, record, now);
+    if (fails && (request.gives_up || Exhausted(request, record))) return GivenUp(request, record, now);
     record.state = fails ? State::Failed : State::Pending;
+    record.together = false;
     bool backs_off = fails && request.backs_off;
     record.claimable_at = now + (backs_off ? PauseAfter(request.backoff, record.failures) : request.retry_after);
     record.settled_at = 0;

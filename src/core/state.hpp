@@ -36,6 +36,7 @@ struct Record {
     Micros claimable_at;  // end of the lease or time of the next try; kForever = dead; not used when done
     Micros settled_at;    // not used unless done
     Micros expires_at;
+    bool together = false;  // a claim of several that were handed out at once: its run-out says nothing against it
 };
 
 // Who wrote the record.
@@ -94,6 +95,10 @@ struct Request {
     bool has_cold_window;   // Commit brings a cold window of its own
     bool has_occurred_at;   // a claim says when the event happened
     Micros occurred_at;     // by the sender's clock
+    bool together;          // Acquire: handed out at once with others
+    bool replaces;          // Receive: takes the place of what nobody has claimed yet
+    Micros not_before;      // Receive: nobody may claim it earlier; 0 = at once
+    bool gives_up;          // Fail: no further try
     bool backs_off;         // Fail: nobody may claim it before its backoff is over, instead of retry_after
     Micros retry_after;     // Fail, GiveBack: how long nobody may claim it; 0 = at once
     Backoff backoff;

@@ -72,6 +72,9 @@ Datum idem_release(PG_FUNCTION_ARGS) {
     call.error = TextArgument(fcinfo, 4, "error", kMostErrorBytes);
     call.attempt = AttemptArgument(fcinfo, 5);
     call.retry_after = PauseArgument(fcinfo, 6, "retry_after");
+    RequireArgument(fcinfo, 7, "retry");
+    call.gives_up = !PG_GETARG_BOOL(7);
+    if (call.gives_up) CheckGivesUp(call);
     PG_RETURN_DATUM(ClaimOf(Perform(call)));
 }
 

@@ -1,11 +1,13 @@
 // The SQL functions on many events at once: read and check the arrays, call, return a row for each.
 
 #include "server/base/arguments.hpp"
+#include "server/base/errors.hpp"
 #include "server/base/postgres.hpp"
 #include "server/base/privileges.hpp"
 #include "server/claim/answer.hpp"
 #include "server/claim/call_arguments.hpp"
 #include "server/claim/evaluation.hpp"
+#include "server/claim/judging.hpp"
 #include "server/claim/many.hpp"
 #include "server/table/dedup_table.hpp"
 
@@ -90,6 +92,36 @@ void PutAnswers(FunctionCallInfo fcinfo, const Calls &all, const EventAnswer *an
     }
 }
 
+// The SQLSTATE of a claim that is not the caller's any more; nullptr = it still is. What is asked wrongly is raised.
+const char *WhyLost(const EventCall &call, const Decision &decision) {
+    switch (decision.fault) {
+        case Fault::None:
+            return nullptr;
+        case Fault::LeaseLost:
+            return unpack_sql_state(kLeaseLost);
+        case Fault::NoSuchClaim:
+            return unpack_sql_state(kNoSuchClaim);
+        default:
+            RaiseFault(decision.fault, call, decision.record);
+    }
+}
+
+// event_id, extended, lease_until, error, in the order of the input.
+void PutLeases(FunctionCallInfo fcinfo, const Calls &all, const EventAnswer *answers) {
+    InitMaterializedSRF(fcinfo, 0);
+    auto *result = reinterpret_cast<ReturnSetInfo *>(fcinfo->resultinfo);
+    for (int i = 0; i < all.count; i++) {
+        const Decision &decision = answers[i].decision;
+        const char *lost = WhyLost(all.calls[i], decision);
+        bool leased = lost == nullptr && decision.record.state == State::Processing;
+        Datum values[] = {PointerGetDatum(all.calls[i].event.event_id), BoolGetDatum(lost == nullptr),
+                          TimestampTzGetDatum(decision.record.claimable_at),
+                          lost == nullptr ? Datum{0} : CStringGetTextDatum(lost)};
+        bool nulls[] = {false, false, !leased, lost == nullptr};
+        tuplestore_putvalues(result->setResult, result->setDesc, values, nulls);
+    }
+}
+
 }  // namespace
 
 extern "C" {
@@ -97,6 +129,7 @@ extern "C" {
 PG_FUNCTION_INFO_V1(idem_acquire_many);
 PG_FUNCTION_INFO_V1(idem_commit_many);
 PG_FUNCTION_INFO_V1(idem_release_many);
+PG_FUNCTION_INFO_V1(idem_extend_many);
 
 Datum idem_acquire_many(PG_FUNCTION_ARGS) {
     Calls all = CallsOnEvents(fcinfo, Action::Acquire);
@@ -137,6 +170,8 @@ Datum idem_release_many(PG_FUNCTION_ARGS) {
     Elements errors = ArrayArgument(fcinfo, 4, "errors", TEXTOID, all.count);
     Elements attempts = ArrayArgument(fcinfo, 5, "attempts", INT4OID, all.count);
     std::optional<Micros> retry_after = PauseArgument(fcinfo, 6, "retry_after");
+    RequireArgument(fcinfo, 7, "retry");
+    bool gives_up = !PG_GETARG_BOOL(7);
     for (int i = 0; i < all.count; i++) {
         EventCall &call = all.calls[i];
         if (errors.Has(i)) {
@@ -146,8 +181,25 @@ Datum idem_release_many(PG_FUNCTION_ARGS) {
         }
         if (attempts.Has(i)) call.attempt = CheckAttempt(DatumGetInt32(attempts.values[i]));
         call.retry_after = retry_after;
+        call.gives_up = gives_up;
+        if (gives_up) CheckGivesUp(call);
     }
     PutAnswers(fcinfo, all, PerformAll(all));
+    return Datum{0};
+}
+
+Datum idem_extend_many(PG_FUNCTION_ARGS) {
+    Calls all = CallsOnEvents(fcinfo, Action::Extend);
+    Elements attempts = ArrayArgument(fcinfo, 4, "attempts", INT4OID, all.count);
+    Micros hot_window = WindowArgument(fcinfo, 5, "hot_window", 0);
+    for (int i = 0; i < all.count; i++) {
+        EventCall &call = all.calls[i];
+        if (attempts.Has(i)) call.attempt = CheckAttempt(DatumGetInt32(attempts.values[i]));
+        call.hot_window = hot_window;
+        call.turn = i + 1;
+        call.forgiving = true;
+    }
+    PutLeases(fcinfo, all, PerformAll(all));
     return Datum{0};
 }
 

@@ -1,5 +1,6 @@
 // The SQL functions for handlers that fail and what is left of them: due events, dead letters, one-call handlers.
 
+#include "core/window.hpp"
 #include "server/base/arguments.hpp"
 #include "server/base/postgres.hpp"
 #include "server/base/privileges.hpp"
@@ -18,6 +19,17 @@ using namespace idem;
 namespace {
 
 constexpr int kMostDue = 100000;
+constexpr int kMostOrderingBytes = 255;
+
+// When an event may be claimed; 0 = at once.
+Micros NotBeforeArgument(FunctionCallInfo fcinfo, int number) {
+    if (PG_ARGISNULL(number)) return 0;
+    TimestampTz at = PG_GETARG_TIMESTAMPTZ(number);
+    if (TIMESTAMP_NOT_FINITE(at) || at > GetCurrentTimestamp() + kLongestWindow)
+        ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+                        errmsg("not_before is not within the next %d days", static_cast<int>(kLongestWindow / kDay))));
+    return at;
+}
 
 // {"note": …, "resolved_by": the user's name}
 Jsonb *NoteOf(const text *note) {
@@ -76,6 +88,10 @@ Datum idem_receive(PG_FUNCTION_ARGS) {
     call.payload = JsonbArgument(fcinfo, 4);
     call.fingerprint = FingerprintArgument(fcinfo, 5);
     if (!PG_ARGISNULL(6)) call.occurred_at = PG_GETARG_TIMESTAMPTZ(6);
+    call.not_before = NotBeforeArgument(fcinfo, 7);
+    RequireArgument(fcinfo, 8, "replace");
+    call.replaces = PG_GETARG_BOOL(8);
+    call.ordering = NonEmptyTextArgument(fcinfo, 9, "ordering", kMostOrderingBytes);
     PG_RETURN_DATUM(ClaimOf(Perform(call)));
 }
 
@@ -111,10 +127,11 @@ Datum idem_due(PG_FUNCTION_ARGS) {
     if (most < 1 || most > kMostDue)
         ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
                         errmsg("max_events must be 1 to %d, not %d", kMostDue, most)));
+    Micros hot_window = WindowArgument(fcinfo, 3, "hot_window", 0);
     CheckPrivileges(dedup, ACL_SELECT | ACL_INSERT | ACL_UPDATE);
     PreventCommandIfReadOnly("idem_due()");
     (void)OpenDedupTable(dedup);
-    ClaimDue(dedup, handler, most, StartResult(fcinfo));
+    ClaimDue(dedup, handler, most, hot_window, StartResult(fcinfo));
     return Datum{0};
 }
 

@@ -26,7 +26,7 @@ Policy PolicyArguments(FunctionCallInfo fcinfo, int hot, int cold, int mode) {
     return policy;
 }
 
-// Arguments 2 to 10 of idem_set_policy; null = as it was.
+// Arguments 2 to 12 of idem_set_policy; null = as it was.
 PolicyChange ChangeArguments(FunctionCallInfo fcinfo) {
     auto window = [&](int number, const char *name) -> std::optional<Micros> {
         if (PG_ARGISNULL(number)) return std::nullopt;
@@ -45,6 +45,8 @@ PolicyChange ChangeArguments(FunctionCallInfo fcinfo) {
     if (!PG_ARGISNULL(8)) change.allows_unavailable = AllowsUnavailable(ViewOf(PG_GETARG_TEXT_PP(8)));
     change.unresolved_window = window(9, "unresolved_window");
     if (!PG_ARGISNULL(10)) change.checks_stale = PG_GETARG_BOOL(10);
+    if (!PG_ARGISNULL(11)) change.skips_dead = PG_GETARG_BOOL(11);
+    if (!PG_ARGISNULL(12)) change.notifies = PG_GETARG_BOOL(12);
     return change;
 }
 
@@ -63,6 +65,7 @@ PG_FUNCTION_INFO_V1(idem_create_table);
 PG_FUNCTION_INFO_V1(idem_attach_table);
 PG_FUNCTION_INFO_V1(idem_set_policy);
 PG_FUNCTION_INFO_V1(idem_reset_policy);
+PG_FUNCTION_INFO_V1(idem_channel);
 
 Datum idem_create_table(PG_FUNCTION_ARGS) {
     RequireArgument(fcinfo, 0, "table_name");
@@ -103,5 +106,7 @@ Datum idem_reset_policy(PG_FUNCTION_ARGS) {
     LockPolicy(PG_GETARG_OID(0));
     PG_RETURN_BOOL(ResetPolicy(PG_GETARG_OID(0), handler));
 }
+
+Datum idem_channel(PG_FUNCTION_ARGS) { PG_RETURN_TEXT_P(cstring_to_text(ChannelOf(PG_GETARG_OID(0)))); }
 
 }  // extern "C"

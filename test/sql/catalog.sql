@@ -21,7 +21,7 @@ CREATE TEMP VIEW routine AS
 SELECT bag_eq(
     $$SELECT pg_describe_object(classid, objid, 0) FROM member WHERE classid <> 'pg_proc'::regclass$$,
     $$VALUES ('type idem_state'), ('type idem_outcome'), ('type idem_event'), ('type idem_claim'),
-             ('type idem_event_claim'), ('type idem_due_event'), ('table idem_registry'),
+             ('type idem_event_claim'), ('type idem_due_event'), ('type idem_event_lease'), ('table idem_registry'),
              ('table idem_handler_policy'), ('view idem_policy'), ('table idem_control'), ('table idem_generation'), ('table idem_purge_state'),
              ('table idem_gate'), ('view idem_tables'), ('view idem_generations'), ('view idem_purge_status')$$,
     'the extension has these types, tables and views');
@@ -34,11 +34,13 @@ SELECT set_eq(
         ('idem_create_table(text,interval,interval,text,integer,boolean)',
          'f'::"char", 'v'::"char", 'u'::"char", false),
         ('idem_attach_table(regclass,interval,interval,text)',                                   'f', 'v', 'u', false),
-        ('idem_set_policy(regclass,text,interval,interval,text,integer,interval,interval,text,interval,boolean)',
+        ('idem_set_policy(regclass,text,interval,interval,text,integer,interval,interval,text,interval,boolean,boolean,boolean)',
          'f', 'v', 'u', false),
+        ('idem_channel(regclass)',                                                               'f', 'i', 's', true),
         ('idem_reset_policy(regclass,text)',                                                     'f', 'v', 'u', false),
-        ('idem_receive(regclass,text,text,text,jsonb,bytea,timestamptz)',                        'f', 'v', 'u', false),
-        ('idem_due(regclass,text,integer)',                                                      'f', 'v', 'u', false),
+        ('idem_receive(regclass,text,text,text,jsonb,bytea,timestamptz,timestamptz,boolean,text)',
+         'f', 'v', 'u', false),
+        ('idem_due(regclass,text,integer,interval)',                                             'f', 'v', 'u', false),
         ('idem_dead_letters(regclass,text)',                                                     'f', 's', 'u', false),
         ('idem_requeue(regclass,text,text,text)',                                                'f', 'v', 'u', false),
         ('idem_resolve(regclass,text,text,text,text,jsonb)',                                     'f', 'v', 'u', false),
@@ -46,7 +48,8 @@ SELECT set_eq(
         ('idem_acquire_many(regclass,text,text[],text,bytea[],timestamptz[],jsonb[],text,interval)',
          'f', 'v', 'u', false),
         ('idem_commit_many(regclass,text,text[],text,jsonb[],integer[],interval)',               'f', 'v', 'u', false),
-        ('idem_release_many(regclass,text,text[],text,text[],integer[],interval)',               'f', 'v', 'u', false),
+        ('idem_extend_many(regclass,text,text[],text,integer[],interval)',                       'f', 'v', 'u', false),
+        ('idem_release_many(regclass,text,text[],text,text[],integer[],interval,boolean)',       'f', 'v', 'u', false),
         ('idem_bypassed(regclass)',                                                              'f', 'v', 's', true),
         ('idem_touch()',                                                                         'f', 'v', 'u', false),
         ('idem_rotate(regclass)',                                                                'p', 'v', 'u', false),
@@ -58,7 +61,7 @@ SELECT set_eq(
         ('idem_acquire(regclass,text,text,text,bytea,timestamptz,jsonb,text,interval,interval)', 'f', 'v', 'u', false),
         ('idem_accept(regclass,text,text,text,bytea,timestamptz,jsonb,interval)',                'f', 'v', 'u', false),
         ('idem_commit(regclass,text,text,text,jsonb,integer,interval)',                          'f', 'v', 'u', false),
-        ('idem_release(regclass,text,text,text,text,integer,interval)',                          'f', 'v', 'u', false),
+        ('idem_release(regclass,text,text,text,text,integer,interval,boolean)',                  'f', 'v', 'u', false),
         ('idem_extend(regclass,text,text,text,integer,interval)',                                'f', 'v', 'u', false),
         ('idem_lookup(regclass,text,text,text)',                                                 'f', 's', 'u', false),
         ('idem_worker_passes()',                                                                 'f', 'v', 's', false),
@@ -137,13 +140,13 @@ SELECT results_eq(
              ('first_seen_at', 'timestamp with time zone'), ('claimed_at', 'timestamp with time zone'),
              ('claimable_at', 'timestamp with time zone'), ('settled_at', 'timestamp with time zone'),
              ('expires_at', 'timestamp with time zone'), ('failures', 'integer'), ('slot', 'smallint'),
-             ('handler', 'text'), ('event_id', 'text'), ('batch', 'text'), ('fingerprint', 'bytea'), ('owner', 'text'),
-             ('result', 'jsonb'), ('error', 'text'), ('payload', 'jsonb'), ('extra', 'jsonb')$$,
+             ('together', 'boolean'), ('handler', 'text'), ('event_id', 'text'), ('batch', 'text'),
+             ('fingerprint', 'bytea'), ('owner', 'text'), ('ordering', 'text'), ('result', 'jsonb'), ('error', 'text'), ('payload', 'jsonb'), ('extra', 'jsonb')$$,
     'idem_event has its columns, in the order which wastes no padding');
 
 SELECT is_empty(
     $$SELECT attname FROM pg_attribute
-      WHERE attrelid = 'idem_event'::regclass AND attname IN ('handler', 'event_id', 'batch', 'owner')
+      WHERE attrelid = 'idem_event'::regclass AND attname IN ('handler', 'event_id', 'batch', 'owner', 'ordering')
         AND attcollation <> '"C"'::regcollation$$,
     'identifiers compare byte by byte');
 

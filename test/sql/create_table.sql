@@ -1,6 +1,6 @@
 -- idem_create_table: what it makes and registers.
 BEGIN;
-SELECT plan(37);
+SELECT plan(38);
 
 -- With defaults
 
@@ -29,12 +29,17 @@ SELECT results_eq(
                  SELECT attnum::text::int2vector FROM pg_attribute WHERE attrelid = indrelid AND attname = 'key')),
              count(*)
       FROM pg_index WHERE indrelid IN (SELECT relid FROM pg_partition_tree('plain')) GROUP BY 1 ORDER BY 1$$,
-    $$SELECT 'plain_g' || n, true, 2::bigint FROM generate_series(0, 7) n$$,
-    'each has a primary key on key, which can be its replica identity, and one index more');
+    $$SELECT 'plain_g' || n, true, 3::bigint FROM generate_series(0, 7) n$$,
+    'each has a primary key on key, which can be its replica identity, and two indexes more');
 SELECT is(pg_get_indexdef('plain_g3_claimable_at_idx'::regclass),
     'CREATE INDEX plain_g3_claimable_at_idx ON public.plain_g3 USING btree (claimable_at) '
     'WHERE (claimable_at IS NOT NULL)',
-    'which is that of what is due');
+    'which are that of what is due');
+SELECT is(pg_get_indexdef('plain_g3_handler_ordering_expr_first_seen_at_idx'::regclass),
+    'CREATE INDEX plain_g3_handler_ordering_expr_first_seen_at_idx ON public.plain_g3 USING btree '
+    '(handler, ordering, ((state = ''processing''::idem_state)), first_seen_at) '
+    'WHERE ((ordering IS NOT NULL) AND (claimable_at IS NOT NULL))',
+    'and that of the order of ordering keys');
 
 SELECT bag_eq(
     $$SELECT attname::text FROM pg_attribute WHERE attrelid = 'plain_g0'::regclass AND attnum > 0 AND attnotnull$$,

@@ -44,8 +44,8 @@ SELECT is(count(*), 8::bigint, 'of all handlers') FROM idem_dead_letters('outbox
 SELECT is_empty($$SELECT FROM idem_dead_letters('outbox', 'kept')$$, 'of one that has none');
 SELECT is_empty($$SELECT FROM idem_dead_letters('inbox')$$, 'of a table that has none');
 SELECT results_eq($$SELECT * FROM idem_dead_letters('outbox', 'call') ORDER BY key$$,
-    $$SELECT key, state, attempt, first_seen_at, claimed_at, claimable_at, settled_at, expires_at, failures, slot, handler,
-             event_id, batch, fingerprint, owner, result, error, payload, extra
+    $$SELECT key, state, attempt, first_seen_at, claimed_at, claimable_at, settled_at, expires_at, failures, slot, together,
+             handler, event_id, batch, fingerprint, owner, ordering, result, error, payload, extra
       FROM outbox WHERE handler = 'call' AND state = 'dead' AND expires_at > now() ORDER BY key$$, 'the whole row');
 SELECT is(ROW(attempt, failures, error, payload, owner)::text, '(1,1,"lease ran out","{""to"": ""A""}",token)',
     'a lease that ran out too') FROM idem_dead_letters('outbox', 'send') WHERE event_id = 'run out';

@@ -280,5 +280,58 @@ TEST(Conflict, NeverWhereAFingerprintIsUnknown) {
     ExpectKept(Decide(Ask(Action::Acquire), unknown, kNow), Outcome::Duplicate, kForever);
 }
 
+// --- a worker that dies of one event holds others too
+
+Request Together(Request request) {
+    request.together = true;
+    return request;
+}
+
+Sighting RanOutTogether(int32_t failures) {
+    Record record = Lease(kNow - 1);
+    record.together = true;
+    record.failures = failures;
+    return Seen(record);
+}
+
+TEST(ASuspect, IsHandedOutAloneOrNotAtAll) {
+    ExpectKept(Decide(Together(Ask(Action::Acquire)), Seen(Lease(kNow)), kNow), Outcome::Busy, 0);
+    ExpectKept(Decide(Together(Ask(Action::Acquire)), RanOutTogether(0), kNow), Outcome::Busy, 0);
+    EXPECT_FALSE(ExpectAcquired(RanOutTogether(0)).together);
+}
+
+TEST(ASuspect, IsToBlameOnlyIfItWasAlone) {
+    EXPECT_EQ(ExpectAcquired(RanOutTogether(2)).failures, 2);
+    EXPECT_EQ(ExpectAcquired(Seen(Lease(kNow))).failures, 3);
+    Decision last_try = Decide(AtMost(1, Ask(Action::Acquire)), RanOutTogether(1), kNow);
+    EXPECT_EQ(last_try.outcome, Outcome::Acquired);
+}
+
+TEST(AnEventHandedOutWithOthers, SaysSoUntilItIsSettled) {
+    Request first = Together(Ask(Action::Acquire));
+    Record record = ExpectWritten(Decide(first, Nothing(), kNow), Effect::Insert, Outcome::Acquired);
+    EXPECT_TRUE(record.together);
+    Record renewed = Decide(Ask(Action::Extend, record.attempt), Seen(record), kNow + 1).record;
+    EXPECT_TRUE(renewed.together);
+    for (Action settling : {Action::Commit, Action::Fail, Action::GiveBack})
+        EXPECT_FALSE(Decide(Ask(settling, record.attempt), Seen(record), kNow).record.together);
+}
+
+// --- what nobody has claimed yet may be replaced
+
+TEST(AReceivedEvent, IsReplacedWhateverItsFingerprintUntilItIsClaimed) {
+    Request replacing = Ask(Action::Receive);
+    replacing.replaces = true;
+    replacing.not_before = kNow + kMinute;
+    Record received = Waiting(State::Pending, kNow);
+    received.attempt = received.failures = 0;
+    Sighting seen = WithFingerprint(Seen(received), FingerprintMatch::Different);
+    Record record = ExpectWritten(Decide(replacing, seen, kNow), Effect::Update, Outcome::Acquired);
+    EXPECT_EQ(record.claimable_at, kNow + kMinute);
+    EXPECT_EQ(record.first_seen_at, received.first_seen_at);
+    ExpectKept(Decide(replacing, Seen(Waiting(State::Pending, kNow)), kNow), Outcome::Duplicate, kForever);
+    ExpectKept(Decide(replacing, Seen(received, Holder::Other), kNow), Outcome::Busy, kSecond);
+}
+
 }  // namespace
 }  // namespace idem

@@ -114,7 +114,7 @@ TEST(EveryClaim, IsKeptOutByADeadEvent) {
 }
 
 TEST(EveryEvent, IsReceivedOnlyWhereNobodyRemembersIt) {
-    ExpectWherever(Receiving, [](const Point &p) { return Writing(p) ? Absent(p) : !Absent(p) || Stale(p); });
+    ExpectWherever(Receiving, [](const Point &p) { return Writing(p) == ((Absent(p) && !Stale(p)) || Replacing(p)); });
 }
 
 TEST(EveryDoneEvent, IsOverwrittenByNobodyButItsOwnOpenClaim) {
@@ -136,7 +136,8 @@ TEST(EveryStaleEvent, IsOneThatNobodyRemembersAndLeavesNoTrace) {
 
 TEST(EveryOtherFingerprint, KeepsTheClaimFromALiveEvent) {
     auto forged = [](const Point &p) {
-        return ClaimingOrReceiving(p) && p.seen.fingerprint == FingerprintMatch::Different && !Absent(p);
+        return ClaimingOrReceiving(p) && p.seen.fingerprint == FingerprintMatch::Different && !Absent(p) &&
+               !Replacing(p);
     };
     ExpectWherever(forged, [](const Point &p) {
         return Keeping(p) && p.decision.outcome == (Others(p) ? Outcome::Busy : Outcome::Conflict);

@@ -62,7 +62,8 @@ inline void PrintTo(Fault fault, std::ostream *out) { *out << NameOf(fault); }
 inline void PrintTo(const Record &record, std::ostream *out) {
     *out << NameOf(record.state) << ", attempt " << record.attempt << ", failures " << record.failures
          << ", first seen at " << record.first_seen_at << ", claimed at " << record.claimed_at << ", claimable at "
-         << record.claimable_at << ", settled at " << record.settled_at << ", expires at " << record.expires_at;
+         << record.claimable_at << ", settled at " << record.settled_at << ", expires at " << record.expires_at
+         << (record.together ? ", together with others" : "");
 }
 
 inline void PrintTo(const Request &request, std::ostream *out) {
@@ -70,6 +71,10 @@ inline void PrintTo(const Request &request, std::ostream *out) {
          << ", attempt " << request.attempt << (request.has_result ? ", with result" : "")
          << (request.has_cold_window ? ", with a cold window" : "");
     if (request.has_occurred_at) *out << ", occurred at " << request.occurred_at;
+    if (request.together) *out << ", together with others";
+    if (request.replaces) *out << ", replacing";
+    if (request.not_before != 0) *out << ", not before " << request.not_before;
+    if (request.gives_up) *out << ", giving up";
     if (request.retry_after != 0) *out << ", retry after " << request.retry_after;
     if (request.backs_off)
         *out << ", backing off " << request.backoff.fraction << " of " << request.backoff.base << " to "
@@ -100,7 +105,7 @@ inline bool Writes(const Decision &decision) {
 inline bool Same(const Record &a, const Record &b) {
     return a.state == b.state && a.attempt == b.attempt && a.failures == b.failures &&
            a.first_seen_at == b.first_seen_at && a.claimed_at == b.claimed_at && a.claimable_at == b.claimable_at &&
-           a.settled_at == b.settled_at && a.expires_at == b.expires_at;
+           a.settled_at == b.settled_at && a.expires_at == b.expires_at && a.together == b.together;
 }
 
 inline bool Same(const Decision &a, const Decision &b) {

@@ -72,7 +72,7 @@ TEST(EveryWrittenRecord, TellsWhenTheEventWasFirstSeenAndLastClaimed) {
     ExpectWherever(of_an_event, [](const Point &p) {
         bool claims = Claiming(p) && p.decision.outcome == Outcome::Acquired;
         bool first = !Settling(p) && Absent(p);
-        bool attempt = claims || WithoutClaim(p) || Receiving(p);
+        bool attempt = claims || WithoutClaim(p) || (Receiving(p) && !Replacing(p));
         return p.decision.record.first_seen_at == (first ? kNow : p.seen.record.first_seen_at) &&
                p.decision.record.claimed_at == (attempt ? kNow : p.seen.record.claimed_at);
     });
@@ -108,16 +108,17 @@ TEST(EveryWrittenRecord, CountsAFailureExactlyForATryThatFailed) {
     ExpectWherever(Writing, [](const Point &p) {
         if (Requeueing(p)) return p.decision.record.failures == 0;
         bool first = !Settling(p) && Absent(p);
-        int32_t more = Asks(p, Action::Fail) || (Claiming(p) && RanOut(p)) ? 1 : 0;
+        int32_t more = Asks(p, Action::Fail) || (Claiming(p) && RanOutAlone(p)) ? 1 : 0;
         return p.decision.record.failures == (first ? 0 : p.seen.record.failures) + more;
     });
 }
 
 TEST(EveryEvent, IsGivenUpExactlyAtAFailureThatReachesTheLimit) {
-    auto failing = [](const Point &p) { return Failing(p) || (Claiming(p) && RanOut(p) && Writing(p)); };
+    auto failing = [](const Point &p) { return Failing(p) || (Claiming(p) && RanOutAlone(p) && Writing(p)); };
     ExpectWherever(failing, [](const Point &p) {
         int32_t limit = p.request.max_attempts;
-        return WritingDead(p) == (limit != 0 && p.decision.record.failures >= limit);
+        bool for_good = Asks(p, Action::Fail) && p.request.gives_up;
+        return WritingDead(p) == (for_good || (limit != 0 && p.decision.record.failures >= limit));
     });
     ExpectWherever(WritingDead, failing);
 }

@@ -44,7 +44,8 @@ bool TooOldToBeKnown(const Point &p) {
     return Absent(p) && p.request.has_occurred_at && p.request.occurred_at < kStaleSince;
 }
 
-bool RanOutForTheLastTime(const Point &p) { return RanOut(p) && LastFailure(p); }
+bool RanOutForTheLastTime(const Point &p) { return RanOutAlone(p) && LastFailure(p); }
+bool SuspectAmongOthers(const Point &p) { return RanOut(p) && p.request.together; }
 
 constexpr Rule kClaiming[] = {
     Answers("may have been forgotten", TooOldToBeKnown, Outcome::Stale),
@@ -56,6 +57,7 @@ constexpr Rule kClaiming[] = {
     Answers("our own claim, asked for by somebody else", OursOpen, Outcome::Busy),
     Answers("done", IsDone, Outcome::Duplicate),
     Answers("dead, even if due", IsDead, Outcome::Dead),
+    Answers("its lease ran out, and others are to be claimed with it", SuspectAmongOthers, Outcome::Busy),
     Updates("its lease ran out for the last time", RanOutForTheLastTime, Outcome::Dead),
     Updates("due, or its lease ran out", Due, Outcome::Acquired),
     Answers("not due yet", NotALease, Outcome::Backoff),
@@ -68,6 +70,7 @@ constexpr Rule kReceiving[] = {
     Inserts("a new event", New, Outcome::Acquired),
     Answers("another open transaction's", Others, Outcome::Busy),
     Updates("forgotten", Forgotten, Outcome::Acquired),
+    Updates("never claimed, and to be replaced", Replacing, Outcome::Acquired),
     Answers("a conflict", OtherFingerprint, Outcome::Conflict),
     Answers("dead", IsDead, Outcome::Dead),
     Answers("remembered, whatever its state", Always, Outcome::Duplicate),
@@ -75,13 +78,18 @@ constexpr Rule kReceiving[] = {
 
 bool NothingToGiveBack(const Point &p) { return Absent(p) && Asks(p, Action::GiveBack); }
 bool FailedTry(const Point &p) { return Asks(p, Action::Fail) && (Failed(p) || Pending(p)) && Due(p); }
-bool FailedLastTry(const Point &p) { return FailedTry(p) && LastFailure(p); }
+bool FailedLastTry(const Point &p) { return FailedTry(p) && (p.request.gives_up || LastFailure(p)); }
 bool RunningLease(const Point &p) { return Processing(p) && !Due(p); }
+
+bool NewForGood(const Point &p) { return New(p) && p.request.gives_up; }
+bool ForgottenForGood(const Point &p) { return Forgotten(p) && p.request.gives_up; }
 
 // A release whose caller holds no claim.
 constexpr Rule kRecordingAFailure[] = {
     Answers("nothing to give back", NothingToGiveBack, Outcome::Backoff),
+    Inserts("a new event failed for good", NewForGood, Outcome::Dead),
     Inserts("a new event failed", New, Outcome::Backoff),
+    Updates("a forgotten event failed for good", ForgottenForGood, Outcome::Dead),
     Updates("a forgotten event failed", Forgotten, Outcome::Backoff),
     Answers("another open transaction's", Others, Outcome::Busy),
     Updates("its last try failed", FailedLastTry, Outcome::Dead),
@@ -121,7 +129,7 @@ bool CommittingNothingNew(const Point &p) {
     return Committing(p) && IsDone(p) && soon && !p.request.has_result && !p.request.has_cold_window;
 }
 
-bool FailingForTheLastTime(const Point &p) { return Asks(p, Action::Fail) && LastFailure(p); }
+bool FailingForTheLastTime(const Point &p) { return Asks(p, Action::Fail) && (p.request.gives_up || LastFailure(p)); }
 
 constexpr Rule kSettlingAnOpenClaim[] = {
     Answers("heartbeat that adds nothing", ExtendingForNothing, Outcome::Acquired),

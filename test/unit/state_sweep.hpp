@@ -43,11 +43,20 @@ inline bool Absent(const Point &p) { return !p.seen.found || Forgotten(p); }
 
 // A lease that may be taken over, and whose failure is the last that is allowed.
 inline bool RanOut(const Point &p) { return Is(p, State::Processing) && Due(p) && !Absent(p); }
+// One that nobody else can be to blame for.
+inline bool RanOutAlone(const Point &p) { return RanOut(p) && !p.seen.record.together; }
+
 inline bool LastFailure(const Point &p) {
     return p.request.max_attempts != 0 && p.seen.record.failures + 1 >= p.request.max_attempts;
 }
 
 // Waits for a claim which this transaction does not hold, as it only received, requeued or gave back the event.
+// Never claimed, and to be replaced.
+inline bool Replacing(const Point &p) {
+    return Receiving(p) && p.request.replaces && Is(p, State::Pending) && p.seen.record.attempt == 0 && !Others(p) &&
+           !OursOpen(p) && !Absent(p);
+}
+
 inline bool Unclaimed(const Point &p) { return HeldBy(p, Holder::OursSettled) && Is(p, State::Pending); }
 
 // A release by one who holds no claim, because its work was rolled back.
@@ -72,6 +81,13 @@ struct ClaimSays {
     bool same_owner;
     bool has_occurred_at;
     Micros occurred_at;
+    bool together;
+};
+
+// What only receiving reads.
+struct ReceiptSays {
+    bool replaces;
+    Micros not_before;
 };
 
 // What only committing reads.
@@ -85,6 +101,7 @@ struct CommitSays {
 struct ReleaseSays {
     Micros retry_after;
     bool backs_off;
+    bool gives_up;
 };
 
 constexpr int32_t kSweptAttempt = 5;
@@ -100,6 +117,12 @@ inline void Say(Point *point, const ClaimSays &says) {
     point->request.occurred_at = says.occurred_at;
     point->seen.fingerprint = says.fingerprint;
     point->seen.same_owner = says.same_owner;
+    point->request.together = says.together;
+}
+
+inline void Say(Point *point, const ReceiptSays &says) {
+    point->request.replaces = says.replaces;
+    point->request.not_before = says.not_before;
 }
 
 inline void Say(Point *point, const CommitSays &says) {
@@ -111,6 +134,7 @@ inline void Say(Point *point, const CommitSays &says) {
 inline void Say(Point *point, const ReleaseSays &says) {
     point->request.retry_after = says.retry_after;
     point->request.backs_off = says.backs_off;
+    point->request.gives_up = says.gives_up;
 }
 
 // Says all that the action does not read, or nothing of it.
@@ -118,11 +142,12 @@ inline void SayUnread(Point *point, bool all) {
     Request &request = point->request;
     bool claims = Claims(request.action);
     if (!claims && request.action != Action::Receive)
-        Say(point, all ? ClaimSays{FingerprintMatch::Different, true, true, kStaleSince - 1} : ClaimSays{});
-    if (request.action == Action::Receive) point->seen.same_owner = all;
+        Say(point, all ? ClaimSays{FingerprintMatch::Different, true, true, kStaleSince - 1, true} : ClaimSays{});
+    if (request.action == Action::Receive) point->seen.same_owner = point->request.together = all;
+    if (request.action != Action::Receive) Say(point, all ? ReceiptSays{true, kNow + kSecond} : ReceiptSays{});
     if (request.action != Action::Commit) Say(point, all ? CommitSays{true, true, true} : CommitSays{});
-    if (!Releasing(*point)) Say(point, all ? ReleaseSays{kSecond, true} : ReleaseSays{});
-    if (request.action == Action::GiveBack) request.backs_off = all;
+    if (!Releasing(*point)) Say(point, all ? ReleaseSays{kSecond, true, true} : ReleaseSays{});
+    if (request.action == Action::GiveBack) request.backs_off = request.gives_up = all;
     if (!AsHolder(*point)) request.attempt = all ? kSweptAttempt : 0;
     if (!claims && request.action != Action::Fail) request.max_attempts = all ? 1 : 0;
     if (!Moving(*point)) point->seen.sealed = all;
@@ -138,9 +163,10 @@ inline void TakeRecord(size_t *number, Point *point) {
     int place = Take(number, {0, 1, 2, 3, 4});
     seen.found = place < 4;
     seen.holder = static_cast<Holder>(place % 4);
-    int state = Take(number, {0, 1, 2, 3, 4, 5});
+    int state = Take(number, {0, 1, 2, 3, 4, 5, 6});
+    record.together = state == kStateCount + 1;
     bool never_claimed = state == kStateCount;
-    record.state = never_claimed ? State::Pending : static_cast<State>(state);
+    record.state = never_claimed ? State::Pending : record.together ? State::Processing : static_cast<State>(state);
     record.attempt = never_claimed ? 0 : kSweptAttempt;
     record.failures = never_claimed ? 0 : kSweptFailures;
     record.first_seen_at = kNow - 20 * kDay;
@@ -160,6 +186,10 @@ inline bool ClaimOf(size_t number, Point *point) {
     says.same_owner = Take(&number, kBoth);
     says.occurred_at = Take(&number, {Micros{0}, kStaleSince, kStaleSince - 1});
     says.has_occurred_at = says.occurred_at != 0;
+    // What only the one or the other reads is taken as one.
+    int choice = Take(&number, {0, 1, 2, 3});
+    says.together = point->request.action != Action::Receive && choice % 2 != 0;
+    Say(point, ReceiptSays{choice % 2 != 0, choice / 2 != 0 ? kNow + kSecond : 0});
     point->request.max_attempts = Take(&number, kLimits);
     Say(point, says);
     TakeRecord(&number, point);
@@ -183,7 +213,8 @@ inline bool CommitOf(size_t number, Point *point) {
 inline bool ReleaseOf(size_t number, Point *point) {
     point->request.action = Take(&number, {Action::Fail, Action::GiveBack});
     TakeAttempt(&number, point);
-    Say(point, Take(&number, {ReleaseSays{0, false}, ReleaseSays{kSecond, false}, ReleaseSays{0, true}}));
+    Say(point, Take(&number, {ReleaseSays{0, false, false}, ReleaseSays{kSecond, false, false},
+                              ReleaseSays{0, true, false}, ReleaseSays{0, true, true}}));
     point->request.max_attempts = Take(&number, kLimits);
     TakeRecord(&number, point);
     SayUnread(point, Take(&number, kBoth));

@@ -32,6 +32,7 @@ extern "C" {
 #include "catalog/pg_proc.h"
 #include "catalog/pg_trigger.h"
 #include "catalog/pg_type.h"
+#include "commands/async.h"
 #include "commands/extension.h"
 #include "commands/trigger.h"
 #include "common/pg_prng.h"

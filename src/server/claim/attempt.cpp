@@ -95,10 +95,24 @@ struct Attempt {
         }
     }
 
+    // Wakes who waits for work: an event is due, or may be the last that another of its ordering key waits for. The
+    // server sends it when the transaction has committed, so whoever is woken sees the event.
+    void Notify(const Record &record, Micros now) {
+        bool due = (record.state == State::Pending || record.state == State::Failed) && record.claimable_at <= now;
+        bool ends = record.state == State::Done || record.state == State::Dead;
+        bool ordered = finding.place() && finding.place()->found.row.Has(Column::Ordering);
+        if (call.action == Action::Move || !(due || (ends && ordered))) return;
+        Async_Notify(ChannelOf(table.relation), text_to_cstring(call.event.handler));
+    }
+
     // Raises the fault, unless it may go away.
     bool Refuse(const Decision &decision, const Sighting &seen) {
         bool may_pass = decision.fault == Fault::LeaseLost && seen.holder == Holder::Other;
-        if (!patient || !may_pass) RaiseFault(decision.fault, call, seen.record);
+        if (!patient || !may_pass) {
+            if (!call.forgiving) RaiseFault(decision.fault, call, seen.record);
+            answer = EventAnswer{decision, false, false, nullptr, nullptr, nullptr};
+            return false;
+        }
         obstacle = {Obstacle::Holder, InvalidTransactionId, 0, InvalidOid, NoLock};
         return false;
     }
@@ -139,6 +153,7 @@ struct Attempt {
             }
         }
         Track(decision, at, wrote);
+        if (wrote && policy.notifies) Notify(decision.record, now);
         answer = AnswerOf(call, finding.WhereFound(), decision, wrote || seen.holder != Holder::Other, wrote);
         return wrote;
     }

@@ -15,11 +15,18 @@ struct EventCall {
     int32_t attempt = 0;
     Micros hot_window = 0;              // 0 = the table's
     Micros cold_window = 0;             // 0 = the table's
+    int32_t turn = 1;                   // its place among what is worked on in turn: so many hot windows
+    bool together = false;              // handed out with others
+    bool forgiving = false;             // a fault is an answer, not an error
+    bool gives_up = false;              // of a failure: no further try
+    bool replaces = false;              // of a receipt
+    Micros not_before = 0;              // of a receipt; 0 = at once
     Micros wait = 0;                    // how long to wait for a busy event
     std::optional<Micros> retry_after;  // of a release; nothing = by the policy
     std::optional<Micros> occurred_at;
     bytea *fingerprint = nullptr;
     text *owner = nullptr;
+    text *ordering = nullptr;  // of a receipt
     Jsonb *payload = nullptr;
     Jsonb *result = nullptr;
     text *error = nullptr;

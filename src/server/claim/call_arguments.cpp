@@ -50,6 +50,16 @@ Jsonb *CheckResult(Jsonb *result) {
     return result;
 }
 
+void CheckGivesUp(const EventCall &release) {
+    bool fails = release.action == Action::Fail;
+    if (fails && !release.retry_after) return;
+    ereport(ERROR,
+            (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+             fails ? errmsg("retry_after contradicts retry => false")
+                   : errmsg("event \"%s\" can't be given up without an error", text_to_cstring(release.event.event_id)),
+             errhint("Say by error why it is not to be tried again, and no retry_after.")));
+}
+
 std::optional<Micros> PauseArgument(FunctionCallInfo fcinfo, int number, const char *name) {
     if (PG_ARGISNULL(number)) return std::nullopt;
     return PauseOfInterval(PG_GETARG_INTERVAL_P(number), name);

@@ -26,4 +26,7 @@ Jsonb *CheckResult(Jsonb *result);
 // A pause from zero up; null = nothing. Raises 22023.
 std::optional<Micros> PauseArgument(FunctionCallInfo fcinfo, int number, const char *name);
 
+// Raises 22023 for a release that says there is to be no retry, and no error or when the retry is due.
+void CheckGivesUp(const EventCall &release);
+
 }  // namespace idem

@@ -1,13 +1,15 @@
 #include "server/claim/due.hpp"
 
 #include "server/base/statement.hpp"
+#include "server/claim/ordering.hpp"
 #include "server/claim/perform.hpp"
+#include "server/table/dedup_table.hpp"
 
 namespace idem {
 namespace {
 
-// Columns of the query, and of the result set where it takes them over.
-enum DueColumn { kHandler = 1, kEventId, kBatch, kPayload, kError };
+// Columns of the query.
+enum DueColumn { kHandler = 1, kEventId, kBatch, kPayload, kError, kOrdering, kFirstSeenAt, kKey, kRanOut };
 
 // Whatever the statistics say: events that are due are few among many.
 void PreferIndexes() {
@@ -15,69 +17,134 @@ void PreferIndexes() {
         (void)set_config_option(setting, "off", PGC_USERSET, PGC_S_SESSION, GUC_ACTION_SAVE, true, 0, false);
 }
 
-SPITupleTable *FindDue(Oid dedup, text *handler, int most) {
+// Reads on as far as is needed. Nothing is locked: an event that somebody else is at is told busy when it is claimed.
+Portal OpenDue(Oid dedup, text *handler) {
     const char *query = psprintf(
-        "SELECT handler, event_id, batch, payload, error FROM %s "
+        "SELECT handler, event_id, batch, payload, error, ordering, first_seen_at, key, "
+        "state OPERATOR(pg_catalog.=) 'processing' FROM %s "
         "WHERE claimable_at OPERATOR(pg_catalog.<=) $1 AND expires_at OPERATOR(pg_catalog.>) $1 "
-        "AND ($2 IS NULL OR handler OPERATOR(pg_catalog.=) $2) ORDER BY claimable_at LIMIT $3 FOR UPDATE SKIP LOCKED",
+        "AND ($2 IS NULL OR handler OPERATOR(pg_catalog.=) $2) ORDER BY claimable_at",
         QualifiedNameOf(dedup));
-    Oid types[] = {TIMESTAMPTZOID, TEXTOID, INT4OID};
-    Datum values[] = {TimestampTzGetDatum(GetCurrentTimestamp()), PointerGetDatum(handler), Int32GetDatum(most)};
-    const char nulls[] = {' ', handler == nullptr ? 'n' : ' ', ' ', '\0'};
-    int done = SPI_execute_with_args(query, 3, types, values, nulls, false, 0);
-    if (done != SPI_OK_SELECT) elog(ERROR, "could not look for due events: %s", SPI_result_code_string(done));
-    return SPI_tuptable;
+    Oid types[] = {TIMESTAMPTZOID, TEXTOID};
+    Datum values[] = {TimestampTzGetDatum(GetCurrentTimestamp()), PointerGetDatum(handler)};
+    const char nulls[] = {' ', handler == nullptr ? 'n' : ' ', '\0'};
+    return SPI_cursor_open_with_args(nullptr, query, 2, types, values, nulls, false, CURSOR_OPT_FAST_PLAN);
 }
 
-// Claims one event that was found.
-Outcome Claim(Oid dedup, HeapTuple found, TupleDesc desc, ReturnSetInfo *result) {
-    bool nulls[kError + 1] = {};
-    Datum columns[kError + 1] = {};
-    for (int column = kHandler; column <= kError; column++)
-        columns[column] = SPI_getbinval(found, desc, column, &nulls[column]);
+// An event that is due, as the cursor showed it.
+struct Candidate {
+    Datum columns[kRanOut + 1];
+    bool nulls[kRanOut + 1];
 
-    EventCall call = {};
-    call.dedup = dedup;
-    call.action = Action::Acquire;
-    call.event = MakeIdentity(DatumGetTextPP(columns[kHandler]), DatumGetTextPP(columns[kEventId]),
-                              nulls[kBatch] ? nullptr : DatumGetTextPP(columns[kBatch]));
-    EventAnswer answer = PerformStored(call);  // there is nothing to be done without the store
-    if (answer.decision.outcome != Outcome::Acquired) return answer.decision.outcome;
+    text *Text(DueColumn column) const { return nulls[column] ? nullptr : DatumGetTextPP(columns[column]); }
+};
 
-    const Record &record = answer.decision.record;
-    Datum values[] = {columns[kHandler],
-                      columns[kEventId],
-                      columns[kBatch],
-                      Int32GetDatum(record.attempt),
-                      Int32GetDatum(record.failures),
-                      TimestampTzGetDatum(record.first_seen_at),
-                      columns[kPayload],
-                      columns[kError]};
-    bool value_nulls[] = {false, false, nulls[kBatch], false, false, false, nulls[kPayload], nulls[kError]};
-    tuplestore_putvalues(result->setResult, result->setDesc, values, value_nulls);
-    return Outcome::Acquired;
-}
+struct Due {
+    Oid dedup;
+    int most;
+    Micros hot_window;
+    ReturnSetInfo *result;
+    Portal portal;
+    Orderings orderings;
+    Candidate *found;  // to be claimed together
+    int count;
+    Candidate suspect;  // read, and not yet claimed
+    bool has_suspect;
+    int claimed;
+
+    bool Read(Candidate *candidate) {
+        SPI_cursor_fetch(portal, true, 1);
+        bool read = SPI_processed == 1;
+        // The tuple stays where it is until SPI is finished; what is passed by is freed at once.
+        for (int column = kHandler; read && column <= kRanOut; column++)
+            candidate->columns[column] =
+                SPI_getbinval(SPI_tuptable->vals[0], SPI_tuptable->tupdesc, column, &candidate->nulls[column]);
+        return read;
+    }
+
+    bool ItsTurn(const Candidate &candidate) {
+        if (candidate.nulls[kOrdering]) return true;
+        Waiter waiter = {candidate.Text(kHandler), candidate.Text(kOrdering),
+                         *reinterpret_cast<const Key *>(DatumGetUUIDP(candidate.columns[kKey])),
+                         DatumGetTimestampTz(candidate.columns[kFirstSeenAt])};
+        bool skips_dead = OpenDedupTable(dedup)->PolicyOf(ViewOf(waiter.handler)).skips_dead;
+        return orderings.TakeTurn(waiter, skips_dead);
+    }
+
+    // Finds what may be claimed together. An event whose lease ran out ends it, or is alone.
+    void Find() {
+        count = 0;
+        if (has_suspect) {
+            found[count++] = suspect;
+            has_suspect = false;
+            return;
+        }
+        while (count < most - claimed) {
+            CHECK_FOR_INTERRUPTS();
+            Candidate candidate;
+            if (!Read(&candidate)) return;
+            SPITupleTable *read = SPI_tuptable;
+            if (!ItsTurn(candidate)) {
+                SPI_freetuptable(read);
+                continue;
+            }
+            bool ran_out = DatumGetBool(candidate.columns[kRanOut]);
+            if (ran_out && count + claimed > 0) {
+                suspect = candidate;
+                has_suspect = true;
+                return;
+            }
+            found[count++] = candidate;
+            if (ran_out) return;
+        }
+    }
+
+    void Claim(const Candidate &candidate, bool together) {
+        EventCall call = {};
+        call.dedup = dedup;
+        call.action = Action::Acquire;
+        call.event = MakeIdentity(candidate.Text(kHandler), candidate.Text(kEventId), candidate.Text(kBatch));
+        call.hot_window = hot_window;
+        call.turn = claimed + 1;
+        call.together = together;
+        EventAnswer answer = PerformStored(call);  // there is nothing to be done without the store
+        if (answer.decision.outcome != Outcome::Acquired) return;
+
+        const Record &record = answer.decision.record;
+        Datum values[] = {candidate.columns[kHandler],    candidate.columns[kEventId],
+                          candidate.columns[kBatch],      Int32GetDatum(record.attempt),
+                          Int32GetDatum(record.failures), TimestampTzGetDatum(record.first_seen_at),
+                          candidate.columns[kPayload],    candidate.columns[kError]};
+        bool nulls[] = {false, false, candidate.nulls[kBatch],   false,
+                        false, false, candidate.nulls[kPayload], candidate.nulls[kError]};
+        tuplestore_putvalues(result->setResult, result->setDesc, values, nulls);
+        claimed++;
+    }
+
+    // What was found may be somebody else's by now, or have been given up instead: then there is room for others.
+    void ClaimAll() {
+        do {
+            Find();
+            bool together = count > 1 || claimed > 0;
+            for (int i = 0; i < count; i++) Claim(found[i], together);
+            bool alone = count == 1 && DatumGetBool(found[0].columns[kRanOut]);
+            if (claimed > 0 && (alone || has_suspect)) return;
+        } while (claimed < most && (count > 0 || has_suspect));
+    }
+};
+static_assert(std::is_trivially_destructible_v<Due>, "an error jumps over destructors");
 
 }  // namespace
 
-void ClaimDue(Oid dedup, text *handler, int most, ReturnSetInfo *result) {
+void ClaimDue(Oid dedup, text *handler, int most, Micros hot_window, ReturnSetInfo *result) {
     SPI_connect();
     int level = NewGUCNestLevel();
     PreferIndexes();
-    int claimed = 0;
-    bool changed = true;
-    // What was found may have been given up instead: then there is room for others.
-    while (claimed < most && changed) {
-        SPITupleTable *due = FindDue(dedup, handler, most - claimed);
-        changed = false;
-        for (uint64 i = 0; i < due->numvals; i++) {
-            CHECK_FOR_INTERRUPTS();
-            Outcome outcome = Claim(dedup, due->vals[i], due->tupdesc, result);
-            if (outcome == Outcome::Acquired) claimed++;
-            changed = changed || outcome == Outcome::Acquired || outcome == Outcome::Dead;
-        }
-        SPI_freetuptable(due);
-    }
+    Due due = {dedup, most,        hot_window, result, OpenDue(dedup, handler), Orderings(dedup), nullptr,
+               0,     Candidate{}, false,      0};
+    due.found = static_cast<Candidate *>(palloc(most * sizeof(Candidate)));
+    due.ClaimAll();
+    SPI_cursor_close(due.portal);
     AtEOXact_GUC(true, level);
     SPI_finish();
 }

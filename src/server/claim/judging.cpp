@@ -1,6 +1,7 @@
 #include "server/claim/judging.hpp"
 
 #include "core/fingerprint.hpp"
+#include "core/window.hpp"
 #include "server/base/errors.hpp"
 #include "server/base/settings.hpp"
 #include "server/claim/open_claims.hpp"
@@ -25,6 +26,9 @@ bool SameResult(Jsonb *stored, Jsonb *given) {
 std::string_view ShortBytes(const EventRow &row, Column column) {
     return row.Has(column) ? ViewOf(DatumGetTextPP(row.Get(column))) : std::string_view();
 }
+
+// So many windows, as long as the longest at most.
+Micros InTurn(Micros window, int32_t turn) { return window > kLongestWindow / turn ? kLongestWindow : window * turn; }
 
 void SetOrClear(EventRow *row, Column column, const void *value) {
     if (value != nullptr)
@@ -62,6 +66,7 @@ void SetParticulars(EventRow *row, const EventCall &call, const DedupTable &tabl
             break;
         case Action::Receive:
             if (call.fingerprint != nullptr) SetOrClear(row, Column::Fingerprint, call.fingerprint);
+            if (call.ordering != nullptr) SetOrClear(row, Column::Ordering, call.ordering);
             row->Clear(Column::Owner);
             row->Clear(Column::Result);
             row->Clear(Column::Error);
@@ -108,6 +113,10 @@ Request RequestOf(const Policy &policy, const EventCall &call) {
     request.has_cold_window = call.cold_window != 0;
     request.has_occurred_at = policy.checks_stale && call.occurred_at.has_value();
     request.occurred_at = call.occurred_at.value_or(0);
+    request.together = call.together;
+    request.replaces = call.replaces;
+    request.not_before = call.not_before;
+    request.gives_up = call.gives_up;
     request.backs_off = !call.retry_after.has_value();
     request.retry_after = call.retry_after.value_or(0);
     request.backoff = {policy.backoff_base, policy.backoff_cap, BackoffFraction()};
@@ -115,6 +124,7 @@ Request RequestOf(const Policy &policy, const EventCall &call) {
     request.windows = policy.windows;
     if (call.hot_window != 0) request.windows.hot = call.hot_window;
     if (call.cold_window != 0) request.windows.cold = call.cold_window;
+    request.windows.hot = InTurn(request.windows.hot, call.turn);
     return request;
 }
 

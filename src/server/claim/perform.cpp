@@ -21,6 +21,8 @@ std::optional<EventAnswer> SettleByWord(const DedupTable &table, const Policy &p
     seen.holder = Holder::OursOpen;
     seen.record = claim->record;
     Decision decision = Decide(RequestOf(policy, call), seen, GetCurrentTimestamp());
+    if (decision.effect == Effect::Refuse && call.forgiving)
+        return EventAnswer{decision, false, false, nullptr, nullptr, nullptr};
     if (decision.effect == Effect::Refuse) RaiseFault(decision.fault, call, seen.record);
     if (decision.effect != Effect::Keep) return std::nullopt;
     if (call.action != Action::Extend) SettleOpenClaim(claim);

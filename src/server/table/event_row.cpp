@@ -5,9 +5,9 @@
 namespace idem {
 
 const char *const kColumnNames[kColumnCount] = {
-    "key",        "state",    "attempt", "first_seen_at", "claimed_at", "claimable_at", "settled_at",
-    "expires_at", "failures", "slot",    "handler",       "event_id",   "batch",        "fingerprint",
-    "owner",      "result",   "error",   "payload",       "extra",
+    "key",         "state",    "attempt",  "first_seen_at", "claimed_at", "claimable_at", "settled_at",
+    "expires_at",  "failures", "slot",     "together",      "handler",    "event_id",     "batch",
+    "fingerprint", "owner",    "ordering", "result",        "error",      "payload",      "extra",
 };
 
 // Times pass unchanged between Micros and timestamptz.
@@ -102,6 +102,7 @@ Record RecordOfRow(const EventRow &row) {
     record.claimable_at = TimeOr(row, Column::ClaimableAt, 0);
     record.settled_at = record.state == State::Done ? TimeOr(row, Column::SettledAt, record.first_seen_at) : 0;
     record.expires_at = ExpiresAt(row);
+    record.together = row.Has(Column::Together) && DatumGetBool(row.Get(Column::Together));
     return record;
 }
 
@@ -117,6 +118,10 @@ void SetRecord(EventRow *row, const Record &record) {
     SetTime(row, Column::ClaimableAt, record.claimable_at, !done);
     SetTime(row, Column::SettledAt, record.settled_at, done && record.settled_at != record.first_seen_at);
     row->Set(Column::ExpiresAt, TimestampTzGetDatum(record.expires_at));
+    if (record.together)
+        row->Set(Column::Together, BoolGetDatum(true));
+    else
+        row->Clear(Column::Together);
 }
 
 }  // namespace idem

@@ -18,17 +18,19 @@ enum class Column : uint8_t {
     ExpiresAt,
     Failures,
     Slot,
+    Together,
     Handler,
     EventId,
     Batch,
     Fingerprint,
     Owner,
+    Ordering,
     Result,
     Error,
     Payload,
     Extra,
 };
-constexpr int kColumnCount = 19;
+constexpr int kColumnCount = 21;
 extern const char *const kColumnNames[kColumnCount];
 
 struct EventRow {

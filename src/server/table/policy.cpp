@@ -20,6 +20,8 @@ enum PolicyColumn {
     kBackoffCap,
     kOnUnavailable,
     kCheckStale,
+    kSkipDead,
+    kNotify,
 };
 constexpr int kHandler = 2;
 
@@ -45,6 +47,8 @@ PolicyChange ReadChange(HeapTuple tuple, TupleDesc desc, int shift) {
     change.backoff_cap = span(kBackoffCap);
     if (auto word = value(kOnUnavailable)) change.allows_unavailable = AllowsUnavailable(ViewOf(DatumGetTextPP(*word)));
     if (auto stale = value(kCheckStale)) change.checks_stale = DatumGetBool(*stale);
+    if (auto skip = value(kSkipDead)) change.skips_dead = DatumGetBool(*skip);
+    if (auto notify = value(kNotify)) change.notifies = DatumGetBool(*notify);
     return change;
 }
 
@@ -64,6 +68,8 @@ OwnRow RowOf(const PolicyChange &change, int shift) {
     if (change.allows_unavailable)
         row.Set(kOnUnavailable + shift, CStringGetTextDatum(*change.allows_unavailable ? "allow" : "reject"));
     if (change.checks_stale) row.Set(kCheckStale + shift, BoolGetDatum(*change.checks_stale));
+    if (change.skips_dead) row.Set(kSkipDead + shift, BoolGetDatum(*change.skips_dead));
+    if (change.notifies) row.Set(kNotify + shift, BoolGetDatum(*change.notifies));
     return row;
 }
 
@@ -117,6 +123,8 @@ Policy Changed(const Policy &policy, const PolicyChange &change) {
     changed.backoff_cap = change.backoff_cap.value_or(policy.backoff_cap);
     changed.allows_unavailable = change.allows_unavailable.value_or(policy.allows_unavailable);
     changed.checks_stale = change.checks_stale.value_or(policy.checks_stale);
+    changed.skips_dead = change.skips_dead.value_or(policy.skips_dead);
+    changed.notifies = change.notifies.value_or(policy.notifies);
     return changed;
 }
 
@@ -143,11 +151,13 @@ std::optional<Policy> ReadPolicyOf(Oid dedup, std::string_view handler) {
     return policy;
 }
 
+char *ChannelOf(Oid dedup) { return psprintf("idem_%u", dedup); }
+
 void InsertPolicy(Oid dedup, const Policy &policy) {
-    OwnRow row = RowOf(
-        {policy.transaction_mode, policy.windows.hot, policy.windows.cold, policy.windows.unresolved,
-         policy.max_attempts, policy.backoff_base, policy.backoff_cap, policy.allows_unavailable, policy.checks_stale},
-        0);
+    OwnRow row = RowOf({policy.transaction_mode, policy.windows.hot, policy.windows.cold, policy.windows.unresolved,
+                        policy.max_attempts, policy.backoff_base, policy.backoff_cap, policy.allows_unavailable,
+                        policy.checks_stale, policy.skips_dead, policy.notifies},
+                       0);
     row.Set(kDedup, ObjectIdGetDatum(dedup));
     InsertOwnRow(InstalledExtension().registry, row);
 }

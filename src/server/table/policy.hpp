@@ -14,6 +14,8 @@ struct Policy {
     Micros backoff_cap;
     bool allows_unavailable;  // the work is done unprotected rather than not at all
     bool checks_stale;
+    bool skips_dead;  // a dead event does not block those behind it in its ordering key
+    bool notifies;    // when something becomes due
 };
 
 // What idem_set_policy says; nothing: as it was.
@@ -27,6 +29,8 @@ struct PolicyChange {
     std::optional<Micros> backoff_cap;
     std::optional<bool> allows_unavailable;
     std::optional<bool> checks_stale;
+    std::optional<bool> skips_dead;
+    std::optional<bool> notifies;
 };
 
 struct HandlerPolicy {
@@ -50,6 +54,9 @@ std::optional<Policy> ReadPolicyOf(Oid dedup, std::string_view handler);
 
 // Calls use(HandlerPolicy) on the policy of each handler that has one of its own.
 void ReadHandlerPolicies(Oid dedup, void (*use)(const HandlerPolicy &, void *), void *argument);
+
+// The channel on which the table's policy notifies.
+char *ChannelOf(Oid dedup);
 
 // Registers the policy of a new table.
 void InsertPolicy(Oid dedup, const Policy &policy);
