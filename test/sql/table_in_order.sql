@@ -199,7 +199,7 @@ SELECT is(pg_temp.after($$CREATE TABLE attached (LIKE inbox_g0 INCLUDING ALL); A
     '42809 | "attached" has not the columns of type idem_event',
     'a partition which once had another column is refused');
 
-CREATE TABLE reordered (event_id text COLLATE "C" NOT NULL, slot smallint NOT NULL, extra jsonb, payload jsonb, error
+CREATE TABLE reordered (event_id text COLLATE "C" NOT NULL, ordering text COLLATE "C", together boolean, slot smallint NOT NULL, extra jsonb, payload jsonb, error
     text, result jsonb, owner text COLLATE "C", fingerprint bytea, batch text COLLATE "C", handler text COLLATE "C"
     NOT NULL, failures integer NOT NULL, expires_at timestamptz NOT NULL, settled_at timestamptz, claimable_at
     timestamptz, claimed_at timestamptz, first_seen_at timestamptz NOT NULL, attempt integer NOT NULL, state
