@@ -7,6 +7,7 @@
 #include "server/claim/bypass.hpp"
 #include "server/claim/commit_order.hpp"
 #include "server/claim/open_claims.hpp"
+#include "server/claim/running.hpp"
 #include "server/ring/progress.hpp"
 #include "server/ring/touch.hpp"
 #include "server/table/dedup_table.hpp"
@@ -57,6 +58,7 @@ void _PG_init(void) {
     idem::WatchDedupTables();
     idem::WatchSavepoints();
     idem::WatchBypasses();
+    idem::WatchRunning();
     RegisterXactCallback(OnTransaction, nullptr);
     idem::WatchStatements();
     // pg_upgrade moves the tables' files about, so nobody may write meanwhile.

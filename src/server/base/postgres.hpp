@@ -45,6 +45,7 @@ extern "C" {
 #include "mb/pg_wchar.h"
 #include "miscadmin.h"
 #include "nodes/execnodes.h"
+#include "nodes/nodeFuncs.h"
 #include "partitioning/partbounds.h"
 #include "partitioning/partdesc.h"
 #include "pgstat.h"
@@ -139,6 +140,15 @@ inline IndexScanDesc BeginIndexScan(Relation table, Relation index, Snapshot sna
     return index_beginscan(table, index, snapshot, nullptr, keys, 0);
 #else
     return index_beginscan(table, index, snapshot, keys, 0);
+#endif
+}
+
+// Calls walk() for each child of a plan's node until it returns true.
+inline bool WalkPlanStates(PlanState *node, bool (*walk)(PlanState *, void *)) {
+#if PG_VERSION_NUM >= 160000
+    return planstate_tree_walker(node, walk, nullptr);
+#else
+    return planstate_tree_walker(node, reinterpret_cast<bool (*)()>(reinterpret_cast<void (*)()>(walk)), nullptr);
 #endif
 }
 

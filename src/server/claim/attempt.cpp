@@ -132,8 +132,7 @@ struct Attempt {
         if (!writes && !NoteAbsence()) return false;
         if (decision.effect == Effect::Refuse) return Refuse(decision, seen);
         if (seen.found && seen.holder == Holder::Nobody && !CheckSnapshot()) return false;
-        if (call.once && seen.found && RefusedByItself(call, finding.place()->found, decision))
-            RaiseEvaluatedAgain(call);
+        if (seen.found && RefusedByItself(call, finding.place()->found, decision)) RaiseEvaluatedAgain(call);
 
         bool wrote = false;
         ItemPointerData at = {};

@@ -1,5 +1,7 @@
 #include "server/claim/evaluation.hpp"
 
+#include "server/claim/running.hpp"
+
 namespace idem {
 
 bool MayBeEvaluatedAgain(FunctionCallInfo fcinfo) {
@@ -12,7 +14,8 @@ bool RefusedByItself(const EventCall &call, const Found &found, const Decision &
     if (!Claims(call) && call.action != Action::Receive) return false;
     if (!found.ours || decision.outcome == Outcome::Acquired) return false;
     // Commands count up within a transaction; what a function called by this statement has written has a later number.
-    return found.command >= GetActiveSnapshot()->curcid;
+    if (found.command >= GetActiveSnapshot()->curcid) return call.once;
+    return EvaluatedAgainSince(found.command);
 }
 
 void RaiseEvaluatedAgain(const EventCall &call) {

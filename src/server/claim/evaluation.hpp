@@ -15,7 +15,8 @@ namespace idem {
 // Whether a call stands where the executor may evaluate it again for the same row.
 bool MayBeEvaluatedAgain(FunctionCallInfo fcinfo);
 
-// Whether a claim is refused because of what the statement that makes it has written itself.
+// Whether a claim is refused because of what the statement that makes it has written itself: in a place where that may
+// be evaluated again, or by a function that was called from such a place and was called again.
 bool RefusedByItself(const EventCall &call, const Found &found, const Decision &decision);
 
 // Raises 21000.
