@@ -52,6 +52,8 @@ SELECT set_eq(
         ('idem_release_many(regclass,text,text[],text,text[],integer[],interval,boolean)',       'f', 'v', 'u', false),
         ('idem_bypassed(regclass)',                                                              'f', 'v', 's', true),
         ('idem_touch()',                                                                         'f', 'v', 'u', false),
+        ('idem_transition()',                                                                   'f', 'v', 'u', false),
+        ('idem_newer()',                                                                        'f', 'v', 'u', false),
         ('idem_rotate(regclass)',                                                                'p', 'v', 'u', false),
         ('idem_purge(regclass)',                                                                 'p', 'v', 'u', false),
         ('idem_worker_passes()',                                                                 'f', 'v', 's', false),
