@@ -1,5 +1,6 @@
 #include "server/ring/seal.hpp"
 
+#include "server/table/edition.hpp"
 #include "server/table/generation.hpp"
 
 namespace idem {
@@ -51,6 +52,7 @@ std::optional<BuiltColumn> Seal(DedupTable &table, int64_t generation, Pace pace
     Relation partition = table_open(slot.relation, NoLock);
     FilterBuild build;
     bool builds = slot.watched && HasFilter(table) && StartColumn(table.relation, slot.number, generation, &build);
+    if (builds) VouchFor(build, EditionOf(slot.relation));
 
     // A snapshot kept for so long would keep the server from removing dead rows anywhere.
     PopActiveSnapshot();

@@ -1,6 +1,7 @@
 #include "server/table/dedup_table.hpp"
 
 #include "server/base/extension.hpp"
+#include "server/table/edition.hpp"
 #include "server/table/filter_memory.hpp"
 #include "server/table/order.hpp"
 #include "server/table/registry.hpp"
@@ -110,7 +111,10 @@ int FilterOf(const DedupTable &table) {
         // Who gives it its trigger back by hand may not know what was written without.
         if (!table.slots[i].watched) TouchFilter(partitions[i]);
     }
-    return FindFilter(table.relation, partitions, table.slot_count);
+    int filter = FindFilter(table.relation, partitions, table.slot_count);
+    for (int i = 0; filter >= 0 && i < table.slot_count; i++)
+        TellEdition(filter, table.relation, i, EditionOf(partitions[i]));
+    return filter;
 }
 
 // Whoever fills an empty slot tells by idem_touch, so this need not be asked again before the table is out of date.

@@ -23,6 +23,7 @@ struct alignas(PG_CACHE_LINE_SIZE) Descriptor {
     int slots;
     Oid partitions[kMostSlots];
     uint64_t taken_back[kMostSlots];  // counts how often each column was, whoever had the descriptor
+    uint64_t editions[kMostSlots];    // of the partitions, as they were last seen
     bool touched[kMostSlots];         // since the column was last started
 };
 
@@ -73,6 +74,13 @@ Descriptor *FreeDescriptor() {
 void TakeBack(Descriptor *descriptor, int slot) {
     descriptor->taken_back[slot]++;
     descriptor->filter.Unpublish(slot);
+}
+
+// Whether nobody has taken the column back, or the filter away, since it was started.
+bool IsStillBuilt(const BuiltColumn &column) {
+    const Descriptor &descriptor = memory->descriptors[column.filter];
+    return descriptor.filter.Owner() == OwnerOf(column.dedup) &&
+           descriptor.taken_back[column.slot] == column.taken_back;
 }
 
 bool IsOf(const Descriptor &descriptor, const Oid *partitions, int slots) {
@@ -211,6 +219,12 @@ bool StartColumn(Oid dedup, int slot, int64_t generation, FilterBuild *build) {
 
 void AddToColumn(FilterBuild *build, const Key &key) { build->filler.Add(key); }
 
+void VouchFor(const FilterBuild &build, uint64_t edition) {
+    WithLock(LW_EXCLUSIVE, [&] {
+        if (IsStillBuilt(build.column)) memory->descriptors[build.column.filter].editions[build.column.slot] = edition;
+    });
+}
+
 BuiltColumn FinishColumn(FilterBuild *build) {
     build->filler.Finish();
     return build->column;
@@ -219,10 +233,8 @@ BuiltColumn FinishColumn(FilterBuild *build) {
 bool PublishColumn(const BuiltColumn &column) {
     bool published = false;
     WithLock(LW_EXCLUSIVE, [&] {
-        Descriptor &descriptor = memory->descriptors[column.filter];
-        published = descriptor.filter.Owner() == OwnerOf(column.dedup) &&
-                    descriptor.taken_back[column.slot] == column.taken_back;
-        if (published) descriptor.filter.Publish(column.slot, column.generation);
+        published = IsStillBuilt(column);
+        if (published) memory->descriptors[column.filter].filter.Publish(column.slot, column.generation);
     });
     return published;
 }
@@ -241,6 +253,16 @@ bool IsPublished(Oid dedup, int slot, int64_t generation) {
         published = descriptor != nullptr && descriptor->filter.IsPublished(slot, generation);
     });
     return published;
+}
+
+void TellEdition(int filter, Oid dedup, int slot, uint64_t edition) {
+    WithLock(LW_EXCLUSIVE, [&] {
+        if (filter < 0 || memory->descriptors[filter].filter.Owner() != OwnerOf(dedup)) return;
+        Descriptor &descriptor = memory->descriptors[filter];
+        if (descriptor.editions[slot] == edition) return;
+        descriptor.editions[slot] = edition;
+        TakeBack(&descriptor, slot);
+    });
 }
 
 void TouchFilter(Oid partition) {

@@ -62,6 +62,10 @@ bool PrepareFilter(Oid dedup, const Oid *partitions, int slots, int64_t keys_per
 // it after the builder has passed by are told by TouchFilter, at the latest before they are committed.
 bool StartColumn(Oid dedup, int slot, int64_t generation, FilterBuild *build);
 
+// What the column is to vouch for: the edition of its partition (table/edition.hpp), read after it was started and
+// before the scan.
+void VouchFor(const FilterBuild &build, uint64_t edition);
+
 void AddToColumn(FilterBuild *build, const Key &key);
 
 // Writes what is not there yet; nothing is to be added after that.
@@ -81,6 +85,11 @@ bool IsPublished(Oid dedup, int slot, int64_t generation);
 bool IsTouched(Oid dedup, int slot);
 
 // ----- for others
+
+// A session that loads the table has found the partition in this edition: takes the slot's column back, one that is
+// being built too, if it was another before. So whoever uses a column has, by the invalidation which every change of an
+// edition sends, compared what it vouches for. The number is FindFilter's. Raises no error.
+void TellEdition(int filter, Oid dedup, int slot, uint64_t edition);
 
 // Somebody else than idem writes to this partition: takes its column back, one that is being built too. To be called
 // before the first row is written, and again when all are, before the transaction commits or is prepared. Raises no
