@@ -108,13 +108,29 @@ COMMENT ON COLUMN idem_purge_state.full_since IS 'since when the ring has no slo
 COMMENT ON COLUMN idem_purge_state.last_error IS 'why the latest pass failed; null = it did not';
 COMMENT ON COLUMN idem_purge_state.last_error_at IS 'when it did so first';
 
+CREATE TABLE idem_clock (
+    only_row      boolean PRIMARY KEY,
+    seen_at       timestamptz NOT NULL,
+    steady        bigint NOT NULL,
+    run           timestamptz NOT NULL,
+    calm          bigint NOT NULL,
+    doubted_since timestamptz
+);
+COMMENT ON TABLE idem_clock IS 'the clock as the latest pass over this database saw it; one row, or none before the first pass';
+COMMENT ON COLUMN idem_clock.only_row IS 'always true';
+COMMENT ON COLUMN idem_clock.seen_at IS 'what time it was';
+COMMENT ON COLUMN idem_clock.steady IS 'a clock that nobody sets, in microseconds';
+COMMENT ON COLUMN idem_clock.run IS 'when the server had been started, as the steady clock means something within one run only';
+COMMENT ON COLUMN idem_clock.calm IS 'for how many microseconds the clock has held steady since it jumped';
+COMMENT ON COLUMN idem_clock.doubted_since IS 'when it jumped, by its own time; null = it is believed';
+
 -- A zero-column table: only its lock matters (docs/storage.md).
 CREATE TABLE idem_gate ();
 COMMENT ON TABLE idem_gate IS 'lock of idem''s storage: shared for the length of a call, exclusive while a ring turns; nobody else may lock it';
 REVOKE ALL ON idem_gate FROM PUBLIC;
 
 -- pg_dump reads them as an ordinary owner, and they hold no secret.
-GRANT SELECT ON idem_registry, idem_handler_policy, idem_control, idem_generation, idem_purge_state TO PUBLIC;
+GRANT SELECT ON idem_registry, idem_handler_policy, idem_control, idem_generation, idem_purge_state, idem_clock TO PUBLIC;
 
 -- A dropped table leaves its rows behind until the next idem_create_table; they must not reach a dump.
 SELECT pg_catalog.pg_extension_config_dump('idem_registry',

@@ -62,7 +62,8 @@ CREATE VIEW idem_purge_status AS
 SELECT r.dedup, w.finished_at AS last_pass, w.finished_at OPERATOR(pg_catalog.-) w.started_at AS took,
        s.last_change, s.turned, s.retired, s.events_freed, s.bytes_freed, s.events_moved, s.events_given_up,
        o.generation AS oldest_generation, o.droppable_at, l.in_the_way, s.full_since, s.last_error, s.last_error_at,
-       n.phase, n.blocks_done, n.blocks_total
+       n.phase, n.blocks_done, n.blocks_total,
+       (SELECT k.doubted_since FROM idem_clock k) AS clock_doubted_since
 FROM idem_registry r
      JOIN pg_catalog.pg_class t ON t.oid OPERATOR(pg_catalog.=) r.dedup
      JOIN idem_control c USING (dedup)
@@ -121,5 +122,6 @@ COMMENT ON COLUMN idem_purge_status.oldest_generation IS 'the next one to be emp
 COMMENT ON COLUMN idem_purge_status.droppable_at IS 'when its last settled event expires';
 COMMENT ON COLUMN idem_purge_status.in_the_way IS 'these locks keep the table from being purged, the expired generation from being emptied, or the ring from turning';
 COMMENT ON COLUMN idem_purge_status.phase IS 'what the worker is at in this table right now; null = nothing';
+COMMENT ON COLUMN idem_purge_status.clock_doubted_since IS 'since when nothing is purged, as the clock has jumped and not yet held steady for idem.clock_patience; null = it is believed';
 
 GRANT SELECT ON idem_policy, idem_tables, idem_generations, idem_purge_status TO PUBLIC;

@@ -1,5 +1,6 @@
 // What is decided for those who do not work on the event: who requeues or resolves it by hand, and who moves it beyond
 // the end of its generation.
+#include "core/clock.hpp"
 #include "core/deciding.hpp"
 
 namespace idem {
@@ -8,10 +9,21 @@ namespace {
 // In the hands of an open transaction.
 bool Open(const Sighting &seen) { return seen.holder == Holder::Other || seen.holder == Holder::OursOpen; }
 
+// Claimed or extended while the clock was ahead: it would keep others out until the clock comes there, and nobody can
+// tell when it should have run out.
+bool LeaseIsToCome(const Request &request, const Record &record, Micros now) {
+    // As many hot windows as the events of any batch that idem_due hands out.
+    constexpr Micros kLongestInHotWindows = 1000;
+    return IsToCome(record.claimed_at, now) ||
+           IsToCome(record.claimable_at, now + kLongestInHotWindows * request.windows.hot);
+}
+
 // Only what is unsettled and in nobody's hands may be changed.
-bool MayChange(const Sighting &seen, Micros now) {
+bool MayChange(const Request &request, const Sighting &seen, Micros now) {
+    if (Open(seen)) return false;
     Outcome standing = Standing(seen.record, now);
-    return !Open(seen) && standing != Outcome::Duplicate && standing != Outcome::Busy;
+    if (standing == Outcome::Busy) return LeaseIsToCome(request, seen.record, now);
+    return standing != Outcome::Duplicate;
 }
 
 Decision TellUnchanged(const Sighting &seen, Micros now) {
@@ -25,7 +37,7 @@ Decision DecideRequeue(const Request &request, const Sighting &seen, Micros now)
     const Record &record = seen.record;
     if (Absent(seen, now)) return Refuse(Fault::NoSuchEvent, record);
     bool as_requeued = record.state == State::Pending && Due(record, now) && record.failures == 0;
-    if (as_requeued || !MayChange(seen, now)) return TellUnchanged(seen, now);
+    if (as_requeued || !MayChange(request, seen, now)) return TellUnchanged(seen, now);
     return Write(seen, Outcome::Backoff, Waiting(request, record, now), 0);
 }
 
@@ -33,7 +45,7 @@ Decision DecideRequeue(const Request &request, const Sighting &seen, Micros now)
 Decision DecideResolve(const Request &request, const Sighting &seen, Micros now) {
     const Record &record = seen.record;
     if (Absent(seen, now)) return Refuse(Fault::NoSuchEvent, record);
-    if (!MayChange(seen, now)) return TellUnchanged(seen, now);
+    if (!MayChange(request, seen, now)) return TellUnchanged(seen, now);
     Record resolved = Committed(request, record, now);
     resolved.attempt = NextAttempt(record.attempt);
     return Write(seen, Outcome::Duplicate, resolved, kForever);

@@ -1,5 +1,7 @@
 #include "core/deciding.hpp"
 
+#include "core/clock.hpp"
+
 namespace idem {
 
 Outcome Standing(const Record &record, Micros now) {
@@ -24,7 +26,10 @@ bool Exhausted(const Request &request, const Record &record) {
 Micros RetryAfter(const Record &record, Outcome outcome, Micros now) {
     bool retry_helps = outcome == Outcome::Busy || outcome == Outcome::Backoff;
     if (!retry_helps) return kForever;
-    return Due(record, now) ? 0 : record.claimable_at - now;
+    if (Due(record, now)) return 0;
+    // What was claimed in the future counts as claimed now.
+    bool to_come = IsToCome(record.claimed_at, now) && record.claimable_at > record.claimed_at;
+    return record.claimable_at - (to_come ? record.claimed_at : now);
 }
 
 Decision Tell(const Record &record, Micros now) {

@@ -76,12 +76,15 @@ Datum idem_rotate(PG_FUNCTION_ARGS) {
 Datum idem_purge(PG_FUNCTION_ARGS) {
     bool one = !PG_ARGISNULL(0);
     Oid dedup = one ? PG_GETARG_OID(0) : InvalidOid;
+    // Where there is a worker, whoever calls does so by hand. Where there is none, it is what a scheduler calls.
+    Whose whose = IsPreloaded() ? Whose::ByHand : Whose::Automatic;
     InSteps(fcinfo, "idem_purge", [&] {
         if (!one) {
-            PurgeDatabase(Pace::AtOnce);
+            PurgeDatabase(Pace::AtOnce, whose);
             return;
         }
         CheckOwnerOfAll(dedup);
+        BeginPassByClock(whose);
         PurgeTable(dedup, Patience::Waits, Pace::AtOnce);
     });
     PG_RETURN_VOID();

@@ -23,7 +23,7 @@ SELECT bag_eq(
     $$VALUES ('type idem_state'), ('type idem_outcome'), ('type idem_event'), ('type idem_claim'),
              ('type idem_event_claim'), ('type idem_due_event'), ('type idem_event_lease'), ('table idem_registry'),
              ('table idem_handler_policy'), ('view idem_policy'), ('table idem_control'), ('table idem_generation'), ('table idem_purge_state'),
-             ('table idem_gate'), ('view idem_tables'), ('view idem_generations'), ('view idem_purge_status')$$,
+             ('table idem_clock'), ('table idem_gate'), ('view idem_tables'), ('view idem_generations'), ('view idem_purge_status')$$,
     'the extension has these types, tables and views');
 
 SELECT set_eq(
@@ -111,7 +111,7 @@ SELECT bag_eq(
     $$VALUES ('idem_registry', 'PUBLIC', 'SELECT'), ('idem_control', 'PUBLIC', 'SELECT'),
              ('idem_handler_policy', 'PUBLIC', 'SELECT'), ('idem_policy', 'PUBLIC', 'SELECT'),
              ('idem_generation', 'PUBLIC', 'SELECT'), ('idem_purge_state', 'PUBLIC', 'SELECT'),
-             ('idem_tables', 'PUBLIC', 'SELECT'), ('idem_generations', 'PUBLIC', 'SELECT'),
+             ('idem_clock', 'PUBLIC', 'SELECT'), ('idem_tables', 'PUBLIC', 'SELECT'), ('idem_generations', 'PUBLIC', 'SELECT'),
              ('idem_purge_status', 'PUBLIC', 'SELECT')$$,
     'of its tables nothing is granted to anybody, but SELECT on all but the gate to PUBLIC');
 

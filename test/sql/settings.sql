@@ -7,9 +7,10 @@ SELECT idem_key('load', 'the library') \g /dev/null
 
 SELECT results_eq(
     $$SELECT name COLLATE "default", vartype, boot_val, unit, min_val, max_val, context FROM pg_settings
-      WHERE name IN ('idem.databases', 'idem.purge', 'idem.purge_lock_timeout', 'idem.purge_naptime', 'idem.verify_purge')
+      WHERE name IN ('idem.clock_patience', 'idem.databases', 'idem.purge', 'idem.purge_lock_timeout', 'idem.purge_naptime', 'idem.verify_purge')
       ORDER BY name$$,
-    $$VALUES ('idem.databases',          'string',  '',    NULL, NULL, NULL,         'sighup'),
+    $$VALUES ('idem.clock_patience',      'integer', '3600', 's', '0', '2592000',     'user'),
+             ('idem.databases',          'string',  '',    NULL, NULL, NULL,         'sighup'),
              ('idem.purge',              'bool',    'on',  NULL, NULL, NULL,         'sighup'),
              ('idem.purge_lock_timeout', 'integer', '500', 'ms', '1',  '2147483647', 'sighup'),
              ('idem.purge_naptime',      'integer', '60',  's',  '1',  '86400',      'sighup'),

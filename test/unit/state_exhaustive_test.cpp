@@ -146,7 +146,7 @@ TEST(EveryOtherFingerprint, KeepsTheClaimFromALiveEvent) {
 
 TEST(EveryEventInSomebodysHands, IsNotChangedByHandNorMoved) {
     auto in_hands = [](const Point &p) {
-        bool lease_runs = Is(p, State::Processing) && !Due(p) && !Absent(p);
+        bool lease_runs = Is(p, State::Processing) && !Due(p) && !Absent(p) && !BeyondBelief(p);
         return (ByHand(p) && (Others(p) || OursOpen(p) || lease_runs)) ||
                (Moving(p) && p.seen.holder != Holder::Nobody);
     };

@@ -157,6 +157,8 @@ constexpr Rule kSettlingAgain[] = {
 
 bool DueAndNeverFailed(const Point &p) { return Pending(p) && Due(p) && p.seen.record.failures == 0; }
 
+bool BelievableLease(const Point &p) { return RunningLease(p) && !BeyondBelief(p); }
+
 // What may not be changed by hand, however.
 constexpr Rule kNotByHand[] = {
     Refuses("no record", New, Fault::NoSuchEvent),
@@ -164,7 +166,7 @@ constexpr Rule kNotByHand[] = {
     Refuses("forgotten, though its record is there", Forgotten, Fault::NoSuchEvent),
     Answers("in the hands of our own open claim", OursOpen, Outcome::Busy),
     Answers("done", IsDone, Outcome::Duplicate),
-    Answers("somebody works on it", RunningLease, Outcome::Busy),
+    Answers("somebody works on it", BelievableLease, Outcome::Busy),
 };
 
 constexpr Rule kRequeueing[] = {

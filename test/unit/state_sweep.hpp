@@ -38,6 +38,8 @@ inline bool Ours(const Point &p) { return OursOpen(p) || HeldBy(p, Holder::OursS
 
 inline bool Is(const Point &p, State state) { return p.seen.found && p.seen.record.state == state; }
 inline bool Due(const Point &p) { return p.seen.record.claimable_at <= kNow; }
+// Nobody's lease lasts for ever: the clock was wrong when it was taken.
+inline bool BeyondBelief(const Point &p) { return p.seen.record.claimable_at == kForever; }
 inline bool Forgotten(const Point &p) { return Committed(p) && p.seen.record.expires_at <= kNow; }
 inline bool Absent(const Point &p) { return !p.seen.found || Forgotten(p); }
 

@@ -73,6 +73,7 @@ const Extension &InstalledExtension() {
     found.claim_type = TypeNamed("idem_claim", found.schema);
     found.handler_policy = RelationNamed("idem_handler_policy", found.schema);
     found.registry = RelationNamed("idem_registry", found.schema);
+    found.clock = RelationNamed("idem_clock", found.schema);
     found.control = RelationNamed("idem_control", found.schema);
     found.generation = RelationNamed("idem_generation", found.schema);
     found.purge_state = RelationNamed("idem_purge_state", found.schema);

@@ -14,6 +14,7 @@ struct Extension {
     Oid handler_policy;  // idem_handler_policy
     Oid registry;        // idem_registry
     Oid control;         // idem_control
+    Oid clock;           // idem_clock
     Oid generation;      // idem_generation
     Oid purge_state;     // idem_purge_state
     Oid gate;            // idem_gate

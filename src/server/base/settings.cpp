@@ -18,6 +18,7 @@ bool CheckDatabases(char **value, void **, GucSource) {
 }  // namespace
 
 double backoff_jitter = -1;
+int clock_patience_s = 3600;
 int filter_memory_kb = 64 * 1024;
 int max_result_size_kb = 1024;
 bool purge_enabled = true;
@@ -44,6 +45,22 @@ void DefineSettings() {
         /* maxValue= */ 1,
         /* context= */ PGC_USERSET,
         /* flags= */ GUC_NOT_IN_SAMPLE,
+        /* check_hook= */ nullptr,
+        /* assign_hook= */ nullptr,
+        /* show_hook= */ nullptr);
+    DefineCustomIntVariable(
+        /* name= */ "idem.clock_patience",
+        /* short_desc= */ "Sets for how long the clock must hold steady after a jump before anything is purged.",
+        /* long_desc= */
+        "The clock has jumped if its progress differs from that of the machine's steady clock, or over a restart from "
+        "that of the last pass, by more than a minute and one per cent. If set to zero, it is always believed.",
+        /* valueAddr= */ &clock_patience_s,
+        /* bootValue= */ 3600,
+        /* minValue= */ 0,
+        /* maxValue= */ 30 * 24 * 60 * 60,
+        // Without the worker, whoever purges says so in his session.
+        /* context= */ PGC_USERSET,
+        /* flags= */ GUC_UNIT_S,
         /* check_hook= */ nullptr,
         /* assign_hook= */ nullptr,
         /* show_hook= */ nullptr);

@@ -8,6 +8,9 @@ namespace idem {
 // idem.backoff_jitter: which part (0 … 1) of its longest pause a failed event waits; below zero = by chance.
 extern double backoff_jitter;
 
+// idem.clock_patience, in s: for how long the clock must hold steady after a jump before it is believed again.
+extern int clock_patience_s;
+
 // The names in idem.databases, as a list of char * in the current memory context; nullptr = all databases.
 List *DatabaseNames();
 

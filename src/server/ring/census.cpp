@@ -40,8 +40,7 @@ Census CountRows(const DedupTable &table, const Slot &slot) {
     return census;
 }
 
-bool HasLive(const Census &census) {
-    Micros now = GetCurrentTimestamp();
+bool HasLive(const Census &census, Micros now) {
     return census.newest_expiry.value_or(now) > now || census.newest_unsettled_expiry.value_or(now) > now;
 }
 

@@ -66,6 +66,6 @@ Census TakeCensus(const Slot &slot, Relation partition, Snapshot snapshot, const
 // whoever has written there and is still open, a prepared transaction too, would have kept the caller out.
 Census CountRows(const DedupTable &table, const Slot &slot);
 
-bool HasLive(const Census &census);
+bool HasLive(const Census &census, Micros now);
 
 }  // namespace idem

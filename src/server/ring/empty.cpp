@@ -2,6 +2,7 @@
 
 #include "server/base/statement.hpp"
 #include "server/ring/census.hpp"
+#include "server/ring/clock_watch.hpp"
 #include "server/ring/record.hpp"
 #include "server/table/gate.hpp"
 #include "server/table/generation.hpp"
@@ -23,6 +24,14 @@ bool AnyWantsTouch(const DedupTable &table, Pace pace) {
     return false;
 }
 
+void TruncateSlot(const DedupTable &table, const Slot &slot) {
+    ReportProgress(table.relation, Phase::Empty, 0, 0);
+    PurgeDone done = {};
+    done.bytes_freed = DatumGetInt64(DirectFunctionCall1(pg_total_relation_size, ObjectIdGetDatum(slot.relation)));
+    Execute(psprintf("TRUNCATE TABLE ONLY %s", QualifiedNameOf(slot.relation)));
+    RecordPurge(table.relation, done);
+}
+
 Emptied EmptySlot(DedupTable &table, int64_t generation, Proof proof) {
     const Slot &slot = table.SlotOf(generation);
     for (int64_t g = table.oldest_generation; g <= table.current_generation; g++)
@@ -34,13 +43,14 @@ Emptied EmptySlot(DedupTable &table, int64_t generation, Proof proof) {
     table_close(partition, AccessShareLock);
     if (empty) return Emptied::Yes;
     if (!ConditionalLockRelationOid(slot.relation, AccessExclusiveLock)) return Emptied::InUse;
-    if (proof == Proof::Needed && HasLive(CountRows(table, slot))) return Emptied::Lives;
+    if (proof == Proof::Needed) {
+        Census census = CountRows(table, slot);
+        std::optional<Micros> now = PurgeTime();
+        if (!now) return Emptied::Doubted;
+        if (HasLive(census, *now)) return Emptied::Lives;
+    }
 
-    ReportProgress(table.relation, Phase::Empty, 0, 0);
-    PurgeDone done = {};
-    done.bytes_freed = DatumGetInt64(DirectFunctionCall1(pg_total_relation_size, ObjectIdGetDatum(slot.relation)));
-    Execute(psprintf("TRUNCATE TABLE ONLY %s", QualifiedNameOf(slot.relation)));
-    RecordPurge(table.relation, done);
+    TruncateSlot(table, slot);
     return Emptied::Yes;
 }
 

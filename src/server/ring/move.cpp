@@ -12,13 +12,13 @@ namespace {
 constexpr int kEventsPerStep = 100;
 
 // Looks for the events by the index on what is due, which settled events are not in.
-int MoveSome(DedupTable &table) {
+int MoveSome(DedupTable &table, int64_t generation) {
     ReportProgress(table.relation, Phase::Move, 0, 0);
-    const Slot &oldest = table.SlotOf(table.oldest_generation);
+    const Slot &sealed = table.SlotOf(generation);
     const char *query = psprintf(
         "SELECT key, handler, event_id FROM ONLY %s WHERE claimable_at IS NOT NULL "
         "AND expires_at OPERATOR(pg_catalog.>) pg_catalog.clock_timestamp()",
-        QualifiedNameOf(oldest.relation));
+        QualifiedNameOf(sealed.relation));
     int result = SPI_execute(query, true, kEventsPerStep);
     if (result != SPI_OK_SELECT) elog(ERROR, "could not look for unsettled events: %s", SPI_result_code_string(result));
 
@@ -43,10 +43,12 @@ int MoveSome(DedupTable &table) {
 
 }  // namespace
 
-void MoveUnsettled(const Pass &pass) {
-    auto move_some = [](DedupTable &table) {
+void MoveUnsettled(const Pass &pass, int64_t generation) {
+    auto move_some = [&](DedupTable &table) {
+        bool sealed = generation >= table.oldest_generation && generation < table.current_generation;
+        if (!sealed) return false;
         Oid dedup = table.relation;
-        int moved = MoveSome(table);
+        int moved = MoveSome(table, generation);
         if (moved > 0) RecordPurge(dedup, PurgeDone{.events_moved = moved});
         return moved > 0;
     };

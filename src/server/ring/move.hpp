@@ -5,8 +5,8 @@
 
 namespace idem {
 
-// Moves the live unsettled events of the oldest generation, in steps of a few. Those that somebody is at stay, and with
+// Moves the live unsettled events of a sealed generation, in steps of a few. Those that somebody is at stay, and with
 // them the generation. Each is moved under the gate, so a claim's holder meets it in one place or the other.
-void MoveUnsettled(const Pass &pass);
+void MoveUnsettled(const Pass &pass, int64_t generation);
 
 }  // namespace idem

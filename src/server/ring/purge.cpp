@@ -4,6 +4,7 @@
 #include "server/base/privileges.hpp"
 #include "server/base/settings.hpp"
 #include "server/claim/bypass.hpp"
+#include "server/ring/clear.hpp"
 #include "server/ring/due.hpp"
 #include "server/ring/empty.hpp"
 #include "server/ring/progress.hpp"
@@ -99,7 +100,10 @@ void PurgeTable(Oid dedup, Patience patience, Pace pace) {
         due = WhatIsDue(pass);
     }
     if (due.seal) SealGenerations(pass);
-    if (due.retire) RetireGenerations(pass);
+    if (due.retire) {
+        RetireGenerations(pass);
+        ClearGenerations(pass);
+    }
     if (due.turn) {
         TurnRing(pass);
         SealGenerations(pass);
@@ -107,7 +111,8 @@ void PurgeTable(Oid dedup, Patience patience, Pace pace) {
     if (due.failed_before) InStep(dedup, patience, [&](DedupTable &) { return RecordFailure(dedup, nullptr); });
 }
 
-Purged PurgeDatabase(Pace pace) {
+Purged PurgeDatabase(Pace pace, Whose whose) {
+    BeginPassByClock(whose);
     DropFiltersOfTables(TableExists);
     DropFiltersOfDatabases(DatabaseExists);
     ForgetBypassCounts(TableExists);
@@ -134,6 +139,7 @@ Purged PurgeDatabase(Pace pace) {
 void RotateTable(Oid dedup) {
     Pass pass = PassOver(dedup, Patience::Waits, Pace::AtOnce);
     pass.asked = true;
+    BeginPassByClock(Whose::ByHand);
     InStep(dedup, pass.patience, [](DedupTable &table) {
         if (IsSubscribed(table))
             ereport(ERROR, (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),

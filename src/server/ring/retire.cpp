@@ -1,6 +1,7 @@
 #include "server/ring/retire.hpp"
 
 #include "server/ring/census.hpp"
+#include "server/ring/clock_watch.hpp"
 #include "server/ring/empty.hpp"
 #include "server/ring/move.hpp"
 #include "server/ring/record.hpp"
@@ -16,7 +17,8 @@ namespace {
 // so that what was proved of it stays true until it is emptied; `locked` says what to unlock.
 bool RetireOldest(const Pass &pass, DedupTable &table, LockRelId *locked) {
     int64_t generation = table.oldest_generation;
-    if (!MayHaveExpired(table)) return false;
+    std::optional<Micros> now = PurgeTime();
+    if (!now || !MayHaveExpired(table)) return false;
 
     const Slot &slot = table.SlotOf(generation);
     if (!ConditionalLockRelationOid(slot.relation, ShareLock)) return false;
@@ -26,7 +28,7 @@ bool RetireOldest(const Pass &pass, DedupTable &table, LockRelId *locked) {
     if (vouched) census = *known->census;
     if (pass.verify || !vouched || census.unsettled > 0) {
         census = CountRows(table, slot);
-        if (HasLive(census)) {
+        if (HasLive(census, *now)) {
             RecordCensus(table.relation, generation, census);
             return false;
         }
@@ -58,15 +60,17 @@ bool RetireOldest(const Pass &pass, DedupTable &table, LockRelId *locked) {
 bool MayHaveExpired(const DedupTable &table) {
     if (table.oldest_generation == table.current_generation) return false;
     std::optional<Generation> oldest = ReadGeneration(table.relation, table.oldest_generation);
-    if (!oldest || !oldest->census) return true;
-    Micros now = GetCurrentTimestamp();
-    return oldest->census->newest_expiry.value_or(now) <= now;
+    if (!oldest || !oldest->census) return PurgeTime().has_value();
+    std::optional<Micros> now = PurgeTime();
+    return now && oldest->census->newest_expiry.value_or(*now) <= *now;
 }
 
 void RetireGenerations(const Pass &pass) {
     for (;;) {
         std::optional<BuiltColumn> built;
+        int64_t generation = 0;
         bool due = InStep(pass.dedup, pass.patience, [&](DedupTable &table) {
+            generation = table.oldest_generation;
             // Somebody may have shortened by hand what its census says.
             if (pass.asked && table.oldest_generation < table.current_generation)
                 built = Seal(table, table.oldest_generation, pass.pace);
@@ -74,9 +78,8 @@ void RetireGenerations(const Pass &pass) {
         });
         if (built) PublishColumn(*built);
         if (!due) return;
-        MoveUnsettled(pass);
+        MoveUnsettled(pass, generation);
 
-        int64_t generation = 0;
         LockRelId locked = {};
         bool retired = InStep(pass.dedup, pass.patience, [&](DedupTable &table) {
             generation = table.oldest_generation;

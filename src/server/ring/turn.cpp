@@ -34,6 +34,8 @@ void TurnRing(const Pass &pass) {
             case Emptied::Yes:
                 before = current;
                 break;
+            case Emptied::Doubted:
+                return false;
             case Emptied::InUse:
                 WarnFull(pass, table, "Somebody is reading or locking the next slot.");
                 break;

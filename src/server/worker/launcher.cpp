@@ -1,5 +1,6 @@
 #include "server/worker/launcher.hpp"
 
+#include "core/clock.hpp"
 #include "server/base/postgres.hpp"
 #include "server/base/settings.hpp"
 #include "server/worker/worker.hpp"
@@ -153,7 +154,7 @@ void Launch() {
     uint32 nap = NamedWaitEvent("IdemLauncherMain");
     next_pass = GetCurrentTimestamp();
     for (;;) {
-        if (purge_enabled && next_pass <= GetCurrentTimestamp()) {
+        if (purge_enabled && IsUp(next_pass, purge_naptime_s * kSecond, GetCurrentTimestamp())) {
             next_pass = kNotSet;
             PurgeDatabases();
             pgstat_report_activity(STATE_IDLE, nullptr);

@@ -34,7 +34,7 @@ void Purge() {
     if (OidIsValid(get_extension_oid("idem", true))) {
         ReportPassStarted();
         SPI_connect_ext(SPI_OPT_NONATOMIC);
-        Purged purged = PurgeDatabase(Pace::WithRests);
+        Purged purged = PurgeDatabase(Pace::WithRests, Whose::Automatic);
         SPI_finish();
         ReportPassFinished(purged);
     }
