@@ -39,8 +39,10 @@ OwnRow ReadState(Oid dedup, bool *found) {
     return row;
 }
 
-void WriteState(Oid dedup, bool found, OwnRow row) {
+// One reading of the clock says when the row changed and, in that column, since when it is so.
+void WriteState(Oid dedup, bool found, OwnRow row, int since) {
     row.SetNow(kLastChange);
+    row.Set(since, row.values[kLastChange - 1]);
     if (found)
         UpdateOwnRow(Table(), KeyOf(dedup), row);
     else
@@ -63,7 +65,7 @@ void RecordPurge(Oid dedup, const PurgeDone &done) {
     add(kBytesFreed, done.bytes_freed);
     add(kEventsMoved, done.events_moved);
     add(kEventsGivenUp, done.events_given_up);
-    WriteState(dedup, found, row);
+    WriteState(dedup, found, row, kLastChange);
 }
 
 bool RecordFull(Oid dedup, bool full) {
@@ -71,8 +73,7 @@ bool RecordFull(Oid dedup, bool full) {
     OwnRow row = ReadState(dedup, &found);
     if (Has(row, kFullSince) == full) return false;
     row.SetNull(kFullSince);
-    if (full) row.SetNow(kFullSince);
-    WriteState(dedup, found, row);
+    WriteState(dedup, found, row, full ? kFullSince : kLastChange);
     return true;
 }
 
@@ -85,8 +86,7 @@ bool RecordFailure(Oid dedup, const char *error) {
         return false;
     row.SetOrNull(kLastError, error != nullptr, error != nullptr ? CStringGetTextDatum(error) : Datum{0});
     row.SetNull(kLastErrorAt);
-    if (error != nullptr) row.SetNow(kLastErrorAt);
-    WriteState(dedup, found, row);
+    WriteState(dedup, found, row, error != nullptr ? kLastErrorAt : kLastChange);
     return true;
 }
 
