@@ -8,17 +8,20 @@
 #include "server/claim/commit_order.hpp"
 #include "server/claim/open_claims.hpp"
 #include "server/claim/running.hpp"
+#include "server/claim/stat_memory.hpp"
+#include "server/claim/tally.hpp"
 #include "server/ring/progress.hpp"
 #include "server/ring/touch.hpp"
 #include "server/table/dedup_table.hpp"
 #include "server/table/filter_memory.hpp"
+#include "server/table/ghosts.hpp"
 #include "server/worker/launcher.hpp"
 #include "server/worker/status.hpp"
 
 namespace {
 
-constexpr const idem::SharedPart *kSharedParts[] = {&idem::kBypassCounts, &idem::kFilterMemory, &idem::kWorkerProgress,
-                                                    &idem::kWorkerStatus};
+constexpr const idem::SharedPart *kSharedParts[] = {&idem::kBypassCounts, &idem::kFilterMemory,   &idem::kGhostMemory,
+                                                    &idem::kStatMemory,   &idem::kWorkerProgress, &idem::kWorkerStatus};
 
 void OnTransaction(XactEvent event, void *) {
     switch (event) {
@@ -34,6 +37,7 @@ void OnTransaction(XactEvent event, void *) {
             idem::ForgetHolders();
             idem::ForgetTouches();
             idem::ForgetBypasses();
+            idem::FlushTally();
             break;
         default:
             break;

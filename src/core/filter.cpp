@@ -1,6 +1,7 @@
 #include "core/filter.hpp"
 
 #include <algorithm>
+#include <cmath>
 
 namespace idem {
 namespace {
@@ -107,6 +108,27 @@ void ClearColumn(uint8_t *bits, FilterShape shape, int column) {
         uint8_t value = Load(byte);
         if ((value & BitOf(column)) != 0) Store(byte, value & ~BitOf(column));
     }
+}
+
+uint64_t CopyColumn(const FilterColumn &from, const FilterColumn &to) {
+    const uint8_t *source = from.bits + from.column / 8;
+    uint8_t *target = to.bits + to.column / 8;
+    uint64_t set = 0;
+    for (uint64_t row = 0; row < from.shape.positions; row++) {
+        bool bit = (Load(source) & BitOf(from.column)) != 0;
+        uint8_t value = Load(target);
+        uint8_t wanted = bit ? value | BitOf(to.column) : value & ~BitOf(to.column);
+        if (wanted != value) Store(target, wanted);
+        set += bit ? 1 : 0;
+        source += RowBytes(from.shape);
+        target += RowBytes(to.shape);
+    }
+    return set;
+}
+
+double ChanceOfFalsePositive(uint64_t positions, uint64_t bits_set) {
+    if (positions == 0) return 0;
+    return std::pow(static_cast<double>(bits_set) / static_cast<double>(positions), kBitsPerKey);
 }
 
 }  // namespace idem

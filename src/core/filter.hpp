@@ -58,4 +58,17 @@ uint64_t ColumnsThatMayHold(const uint8_t *bits, FilterShape shape, const Key &k
 
 void ClearColumn(uint8_t *bits, FilterShape shape, int column);
 
+// A column of a filter; in each part of the rows, too.
+struct FilterColumn {
+    uint8_t *bits;
+    FilterShape shape;
+    int column;
+};
+
+// Makes one column like another of as many positions; returns how many of its bits are set.
+uint64_t CopyColumn(const FilterColumn &from, const FilterColumn &to);
+
+// How likely it is that a column seems to hold a key which it doesn't, where so many of its bits are set.
+double ChanceOfFalsePositive(uint64_t positions, uint64_t bits_set);
+
 }  // namespace idem

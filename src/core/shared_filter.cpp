@@ -22,10 +22,11 @@ bool SharedFilter::IsStill(uint64_t version) const {
     return version_.load(std::memory_order_relaxed) == version;
 }
 
-uint64_t SharedFilter::ColumnsThatMayHold(const uint8_t *arena, FilterOwner owner, int64_t oldest,
-                                          const Key &key) const {
+// Nothing if the filter is not this owner's, or changes meanwhile.
+std::optional<SharedFilter::Answer> SharedFilter::Ask(const uint8_t *arena, FilterOwner owner, int64_t oldest,
+                                                      const Key &key) const {
     uint64_t version = version_.load(std::memory_order_acquire);
-    if (version % 2 != 0) return kAllColumns;
+    if (version % 2 != 0) return std::nullopt;
 
     // Before the bits: whoever sees a column published sees all that was added to it before.
     uint64_t published = published_.load(std::memory_order_acquire);
@@ -33,10 +34,21 @@ uint64_t SharedFilter::ColumnsThatMayHold(const uint8_t *arena, FilterOwner owne
     bool retired = oldest_published_.load(std::memory_order_relaxed) < oldest;
     FilterPlace place = Place();
     // Place and shape must belong together before anything is read there.
-    if (Owner() != owner || retired || !IsStill(version)) return kAllColumns;
+    if (Owner() != owner || retired || !IsStill(version)) return std::nullopt;
 
     uint64_t may_hold = idem::ColumnsThatMayHold(arena + place.offset, place.shape, key, published);
-    return IsStill(version) ? may_hold | ~published : kAllColumns;
+    return IsStill(version) ? std::optional<Answer>({published, may_hold}) : std::nullopt;
+}
+
+uint64_t SharedFilter::ColumnsThatMayHold(const uint8_t *arena, FilterOwner owner, int64_t oldest,
+                                          const Key &key) const {
+    std::optional<Answer> answer = Ask(arena, owner, oldest, key);
+    return answer ? answer->may_hold | ~answer->published : kAllColumns;
+}
+
+uint64_t SharedFilter::ColumnsThatSeemToHold(const uint8_t *arena, FilterOwner owner, const Key &key) const {
+    std::optional<Answer> answer = Ask(arena, owner, INT64_MIN, key);
+    return answer ? answer->may_hold : 0;
 }
 
 FilterOwner SharedFilter::Owner() const {

@@ -12,6 +12,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <optional>
 
 #include "core/filter.hpp"
 
@@ -36,6 +37,9 @@ public:
     // killed before he could take its column back.
     uint64_t ColumnsThatMayHold(const uint8_t *arena, FilterOwner owner, int64_t oldest, const Key &key) const;
 
+    // For anybody at any time, too: which of the published columns seem to hold the key. None where it can't tell.
+    uint64_t ColumnsThatSeemToHold(const uint8_t *arena, FilterOwner owner, const Key &key) const;
+
     // All others are for whoever holds the lock that lets one process at a time change or describe filters.
     FilterOwner Owner() const;
     FilterPlace Place() const;
@@ -58,6 +62,11 @@ private:
     template <class F>
     void Change(F change);
     bool IsStill(uint64_t version) const;
+    struct Answer {
+        uint64_t published;
+        uint64_t may_hold;  // of these
+    };
+    std::optional<Answer> Ask(const uint8_t *arena, FilterOwner owner, int64_t oldest, const Key &key) const;
     void SetPublished(uint64_t columns);
 
     // All that a reader needs, in one cache line.

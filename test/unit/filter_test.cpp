@@ -221,5 +221,34 @@ TEST(FittedFilter, IsNoneWhereItWouldBeOfNoUse) {
     EXPECT_EQ(FitFilter(UINT64_MAX, 8, SIZE_MAX).positions, 0u);
 }
 
+// A column copied to another filter of as many positions holds the same keys there, and no other column changes.
+TEST(Filter, ACopiedColumnHoldsTheSameKeys) {
+    Filter from(FitFilter(1000, 3, 1 << 20));
+    Filter to(FilterShape{from.shape.positions, 8});
+    for (int n = 0; n < 1000; n++) from.Add(KeyOf(1, n), 1);
+    for (int n = 0; n < 1000; n++) to.Add(KeyOf(6, n), 6);
+    to.Add(KeyOf(5, 0), 5);  // what is there is overwritten
+    uint64_t set = CopyColumn({from.bits(), from.shape, 1}, {to.bits(), to.shape, 5});
+    EXPECT_EQ(to.RowsOf(5), from.RowsOf(1));
+    EXPECT_EQ(set, from.RowsOf(1).size());
+    for (int n = 0; n < 1000; n++) {
+        EXPECT_NE(to.MayHold(KeyOf(1, n)) & Bit(5), 0u);
+        EXPECT_NE(to.MayHold(KeyOf(6, n)) & Bit(6), 0u);
+    }
+}
+
+TEST(Filter, FalsePositivesAreToldByHowFullAColumnIs) {
+    Filter filter(FitFilter(20000, 2, 1 << 20));
+    for (int n = 0; n < 20000; n++) filter.Add(KeyOf(0, n), 0);
+    int seem = 0;
+    constexpr int kAsked = 400000;
+    for (int n = 0; n < kAsked; n++) seem += (filter.MayHold(KeyOf(9, n)) & Bit(0)) != 0 ? 1 : 0;
+    double told = ChanceOfFalsePositive(filter.shape.positions, filter.RowsOf(0).size());
+    EXPECT_NEAR(static_cast<double>(seem) / kAsked / told, 1, 0.15);
+    EXPECT_EQ(ChanceOfFalsePositive(0, 0), 0);
+    EXPECT_EQ(ChanceOfFalsePositive(1000, 0), 0);
+    EXPECT_EQ(ChanceOfFalsePositive(1000, 1000), 1);
+}
+
 }  // namespace
 }  // namespace idem

@@ -48,6 +48,17 @@ TEST_F(SharedFilterTest, AnswersForPublishedColumnsOnly) {
     EXPECT_EQ(MayHold(KeyOf(9)), unknown);
 }
 
+TEST_F(SharedFilterTest, TellsWhichPublishedColumnsSeemToHoldAKey) {
+    auto seem = [&](const Key &key, FilterOwner owner = kInbox) {
+        return filter_.ColumnsThatSeemToHold(arena_.data(), owner, key);
+    };
+    EXPECT_EQ(seem(KeyOf(0)), Bit(0));
+    EXPECT_EQ(seem(KeyOf(9)), 0u);
+    EXPECT_EQ(seem(KeyOf(0), {6, 16400}), 0u);
+    filter_.Unpublish(0);
+    EXPECT_EQ(seem(KeyOf(0)), 0u);
+}
+
 TEST_F(SharedFilterTest, AnswersItsOwnerOnly) {
     EXPECT_EQ(MayHold(KeyOf(0), {5, 16401}), kAllColumns);
     EXPECT_EQ(MayHold(KeyOf(0), {6, 16400}), kAllColumns);

@@ -20,10 +20,12 @@ bool CheckDatabases(char **value, void **, GucSource) {
 double backoff_jitter = -1;
 int clock_patience_s = 3600;
 int filter_memory_kb = 64 * 1024;
+int ghost_memory_kb = 16 * 1024;
 int max_result_size_kb = 1024;
 bool purge_enabled = true;
 int purge_lock_timeout_ms = 500;
 int purge_naptime_s = 60;
+int stat_handlers = 100;
 bool verify_purge = true;
 
 List *DatabaseNames() {
@@ -94,6 +96,22 @@ void DefineSettings() {
         /* assign_hook= */ nullptr,
         /* show_hook= */ nullptr);
     DefineCustomIntVariable(
+        /* name= */ "idem.ghost_memory",
+        /* short_desc= */
+        "Sets the shared memory for filters of emptied generations, by which late duplicates are counted.",
+        /* long_desc= */
+        "A ghost takes 15 bytes for each event of a generation, and remembers the eight that were emptied last. If set "
+        "to zero, or if the library is not in shared_preload_libraries, no event is counted as late.",
+        /* valueAddr= */ &ghost_memory_kb,
+        /* bootValue= */ 16 * 1024,
+        /* minValue= */ 0,
+        /* maxValue= */ MAX_KILOBYTES,
+        /* context= */ process_shared_preload_libraries_in_progress ? PGC_POSTMASTER : PGC_SIGHUP,
+        /* flags= */ GUC_UNIT_KB,
+        /* check_hook= */ nullptr,
+        /* assign_hook= */ nullptr,
+        /* show_hook= */ nullptr);
+    DefineCustomIntVariable(
         /* name= */ "idem.max_result_size",
         /* short_desc= */ "Sets the largest result that idem_commit and idem_accept store.",
         /* long_desc= */ "A result is read by every duplicate; keep it small.",
@@ -140,6 +158,21 @@ void DefineSettings() {
         /* maxValue= */ 24 * 60 * 60,
         /* context= */ PGC_SIGHUP,
         /* flags= */ GUC_UNIT_S,
+        /* check_hook= */ nullptr,
+        /* assign_hook= */ nullptr,
+        /* show_hook= */ nullptr);
+    DefineCustomIntVariable(
+        /* name= */ "idem.stat_handlers",
+        /* short_desc= */ "Sets of how many handlers of dedup tables statistics are kept.",
+        /* long_desc= */
+        "What those beyond are answered is counted together. It takes 60 kB of shared memory for each. If set to zero, "
+        "or if the library is not in shared_preload_libraries, nothing is counted.",
+        /* valueAddr= */ &stat_handlers,
+        /* bootValue= */ 100,
+        /* minValue= */ 0,
+        /* maxValue= */ 100000,
+        /* context= */ process_shared_preload_libraries_in_progress ? PGC_POSTMASTER : PGC_SIGHUP,
+        /* flags= */ 0,
         /* check_hook= */ nullptr,
         /* assign_hook= */ nullptr,
         /* show_hook= */ nullptr);

@@ -19,6 +19,10 @@ extern int max_result_size_kb;
 
 // idem.filter_memory, in kB: shared memory for the filters of sealed generations. Without preloading there is none.
 extern int filter_memory_kb;
+
+// idem.ghost_memory, in kB: shared memory for the ghosts of emptied generations. Without preloading there is none.
+extern int ghost_memory_kb;
+
 // idem.purge: whether the worker purges.
 extern bool purge_enabled;
 
@@ -27,6 +31,9 @@ extern int purge_lock_timeout_ms;
 
 // idem.purge_naptime, in s: how long the worker rests between two passes.
 extern int purge_naptime_s;
+
+// idem.stat_handlers: of so many handlers is counted what they are answered. Without preloading there is none.
+extern int stat_handlers;
 
 // idem.verify_purge: whether a generation is scanned for live events before it is emptied.
 extern bool verify_purge;

@@ -4,6 +4,7 @@
 #include "server/claim/evaluation.hpp"
 #include "server/claim/judging.hpp"
 #include "server/claim/open_claims.hpp"
+#include "server/claim/tally.hpp"
 
 namespace idem {
 namespace {
@@ -154,6 +155,10 @@ struct Attempt {
         Track(decision, at, wrote);
         if (wrote && policy.notifies) Notify(decision.record, now);
         answer = AnswerOf(call, finding.WhereFound(), decision, wrote || seen.holder != Holder::Other, wrote);
+        bool held = seen.holder == Holder::OursOpen || seen.record.state == State::Processing;
+        if (wrote && !seen.found && decision.outcome == Outcome::Acquired) CountIfLate(call);
+        answer->settled = Settles(call) && (wrote || seen.holder == Holder::OursOpen);
+        if (answer->settled && held) answer->claimed_at = seen.record.claimed_at;
         return wrote;
     }
 };

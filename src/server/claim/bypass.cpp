@@ -1,6 +1,7 @@
 #include "server/claim/bypass.hpp"
 
 #include "server/claim/judging.hpp"
+#include "server/claim/tally.hpp"
 #include "server/table/dedup_table.hpp"
 
 namespace idem {
@@ -78,7 +79,7 @@ void FreeCounts(F gone) {
     }
 }
 
-void CountOne(Oid dedup) {
+void CountBypass(Oid dedup) {
     if (counts == nullptr || CountedOne(dedup)) return;
     ForgetBypassCounts([](Oid table) { return SearchSysCacheExists1(RELOID, ObjectIdGetDatum(table)); });
     (void)CountedOne(dedup);
@@ -151,7 +152,8 @@ bool IsUnavailable(const ErrorData &error) {
 }
 
 EventAnswer Bypass(const EventCall &call) {
-    CountOne(call.dedup);
+    CountBypass(call.dedup);
+    CountOne(call.dedup, ViewOf(call.event.handler), Counter::Bypassed);
     Remember(call, true);
     EventAnswer answer = {};
     answer.decision.outcome = Outcome::Bypassed;

@@ -21,6 +21,7 @@ struct EventCall {
     bool gives_up = false;              // of a failure: no further try
     bool replaces = false;              // of a receipt
     Micros not_before = 0;              // of a receipt; 0 = at once
+    bool due = false;                   // asked by idem_due, not by a delivery
     Micros wait = 0;                    // how long to wait for a busy event
     std::optional<Micros> retry_after;  // of a release; nothing = by the policy
     std::optional<Micros> occurred_at;
@@ -43,6 +44,9 @@ struct EventAnswer {
     text *error;
     Jsonb *payload;                               // of a claim that goes on with what was remembered
     TransactionId holder = InvalidTransactionId;  // busy until this other transaction ends, if any
+
+    bool settled = false;   // this very call settled the event
+    Micros claimed_at = 0;  // of the claim that it settled; 0 = it held none
 };
 
 // Whether the call may end with a claim of the caller's.

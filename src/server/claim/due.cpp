@@ -103,6 +103,7 @@ struct Due {
         EventCall call = {};
         call.dedup = dedup;
         call.action = Action::Acquire;
+        call.due = true;
         call.event = MakeIdentity(candidate.Text(kHandler), candidate.Text(kEventId), candidate.Text(kBatch));
         call.hot_window = hot_window;
         call.turn = claimed + 1;

@@ -5,6 +5,7 @@
 #include "server/base/errors.hpp"
 #include "server/base/settings.hpp"
 #include "server/claim/open_claims.hpp"
+#include "server/claim/tally.hpp"
 
 namespace idem {
 namespace {
@@ -171,7 +172,10 @@ EventRow RowOf(const DedupTable &table, const EventCall &call, const Place *plac
 }
 
 EventAnswer AnswerOf(const EventCall &call, const Place *place, const Decision &decision, bool known, bool wrote) {
-    EventAnswer answer = {decision, known, place != nullptr && place->found.ours, nullptr, nullptr, nullptr};
+    EventAnswer answer = {};
+    answer.decision = decision;
+    answer.known = known;
+    answer.ours = place != nullptr && place->found.ours;
     if (place != nullptr) answer.holder = place->found.holder;
     if (decision.outcome == Outcome::Acquired && GoesOn(place, decision)) answer.payload = PayloadOf(place->found.row);
     if (wrote) {
@@ -191,6 +195,7 @@ void RaiseFault(Fault fault, const EventCall &call, const Record &record) {
     char *handler = text_to_cstring(call.event.handler);
     switch (fault) {
         case Fault::LeaseLost:
+            CountOne(call.dedup, ViewOf(call.event.handler), Counter::LeaseLost);
             ereport(ERROR,
                     (errcode(kLeaseLost), errmsg("lease lost on event \"%s\" of handler \"%s\"", event, handler),
                      call.attempt != 0 && record.attempt > call.attempt

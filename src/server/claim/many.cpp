@@ -5,6 +5,7 @@
 #include "server/claim/judging.hpp"
 #include "server/claim/open_claims.hpp"
 #include "server/claim/perform.hpp"
+#include "server/claim/tally.hpp"
 #include "server/table/gate.hpp"
 
 namespace idem {
@@ -98,6 +99,7 @@ struct Batch {
             MemoryContextSwitchTo(caller);
             if (!tried.answer) break;
             Answer(Copy(*tried.answer));
+            CountAnswer(Call(done - 1), answers[order[done - 1]]);
             MemoryContextReset(scratch);
         }
         if (current) CloseSlot(*current, wrote);

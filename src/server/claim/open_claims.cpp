@@ -2,6 +2,7 @@
 
 #include "server/base/arguments.hpp"
 #include "server/base/errors.hpp"
+#include "server/claim/tally.hpp"
 
 namespace idem {
 namespace {
@@ -160,6 +161,7 @@ void RefuseUnsettledClaims() {
         if (!SearchSysCacheExists1(RELOID, ObjectIdGetDatum(tracked->claim.dedup))) continue;
         if (first == nullptr) first = tracked;
         unsettled++;
+        CountOne(tracked->claim.dedup, tracked->handler, Counter::LeftOpen);
     }
     if (first == nullptr) return;
     ereport(

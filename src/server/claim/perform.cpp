@@ -5,6 +5,7 @@
 #include "server/claim/bypass.hpp"
 #include "server/claim/judging.hpp"
 #include "server/claim/open_claims.hpp"
+#include "server/claim/tally.hpp"
 #include "server/table/gate.hpp"
 
 namespace idem {
@@ -26,7 +27,12 @@ std::optional<EventAnswer> SettleByWord(const DedupTable &table, const Policy &p
     if (decision.effect == Effect::Refuse) RaiseFault(decision.fault, call, seen.record);
     if (decision.effect != Effect::Keep) return std::nullopt;
     if (call.action != Action::Extend) SettleOpenClaim(claim);
-    return EventAnswer{decision, true, true, nullptr, nullptr, nullptr};
+    EventAnswer answer = {};
+    answer.decision = decision;
+    answer.known = answer.ours = true;
+    answer.settled = Settles(call);
+    answer.claimed_at = claim->record.claimed_at;
+    return answer;
 }
 
 // Outside the gate, in the way the server itself waits.
@@ -159,6 +165,7 @@ EventAnswer PerformStored(const EventCall &call) {
         EventAnswer answer = PerformOnce(call);
         if (!WorthWaiting(call, answer, pauses) || !pauses.Pause(answer.holder)) {
             MemoryContextSwitchTo(caller);
+            CountAnswer(call, answer);
             if (WantsFinal(call) && !IsFinal(answer.decision.outcome)) RaiseNotFinal(call, answer);
             return answer;
         }

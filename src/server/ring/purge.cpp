@@ -4,6 +4,7 @@
 #include "server/base/privileges.hpp"
 #include "server/base/settings.hpp"
 #include "server/claim/bypass.hpp"
+#include "server/claim/stat_memory.hpp"
 #include "server/ring/clear.hpp"
 #include "server/ring/due.hpp"
 #include "server/ring/empty.hpp"
@@ -13,6 +14,7 @@
 #include "server/ring/seal.hpp"
 #include "server/ring/turn.hpp"
 #include "server/table/filter_memory.hpp"
+#include "server/table/ghosts.hpp"
 #include "server/table/registry.hpp"
 
 namespace idem {
@@ -90,6 +92,19 @@ bool DatabaseExists(Oid database) {
     return SearchSysCacheExists1(DATABASEOID, ObjectIdGetDatum(database));
 }
 
+// What came too late is in no answer, so somebody has to be told.
+void TellLateEvents(Oid dedup, const char *name) {
+    std::optional<LateEvents> events = LateEventsToTell(dedup);
+    if (!events) return;
+    ereport(
+        LOG,
+        (errmsg("cold_window of dedup table \"%s\" is too short", name),
+         errdetail("%lld of %lld events that were taken for new had been done and forgotten; about %.0f seem so by "
+                   "chance.",
+                   static_cast<long long>(events->late), static_cast<long long>(events->acquired), events->by_chance),
+         errhint("Look at idem_window_advice, and lengthen it by idem_set_policy.")));
+}
+
 }  // namespace
 
 void PurgeTable(Oid dedup, Patience patience, Pace pace) {
@@ -117,6 +132,8 @@ Purged PurgeDatabase(Pace pace, Whose whose) {
     DropFiltersOfDatabases(DatabaseExists);
     ForgetBypassCounts(TableExists);
     ForgetBypassCountsOfDatabases(DatabaseExists);
+    DropGhosts(TableExists, DatabaseExists);
+    DropStats(TableExists, DatabaseExists);
     MemoryContext context = AllocSetContextCreate(TopMemoryContext, "idem purge", ALLOCSET_DEFAULT_SIZES);
     MemoryContext caller = MemoryContextSwitchTo(context);
     List *tables = RegisteredTables();
@@ -128,6 +145,7 @@ Purged PurgeDatabase(Pace pace, Whose whose) {
         char *name = get_rel_name(dedup);
         if (name == nullptr || !OwnsRelation(dedup, GetUserId())) continue;
         purged.tables++;
+        TellLateEvents(dedup, name);
         if (!TryTable(dedup, name, pace)) purged.failed++;
     }
     ReportIdle();

@@ -8,6 +8,7 @@
 #include "server/ring/seal.hpp"
 #include "server/table/filter_memory.hpp"
 #include "server/table/gate.hpp"
+#include "server/table/ghosts.hpp"
 #include "server/table/registry.hpp"
 
 namespace idem {
@@ -38,6 +39,7 @@ bool RetireOldest(const Pass &pass, DedupTable &table, LockRelId *locked) {
                              static_cast<long long>(census.unsettled), table.name),
                       errdetail("They were neither settled nor resolved within the table's unresolved_window.")));
 
+    KeepGhost(table.relation, slot.number, generation);
     CloseGate(pass.gate_timeout_ms);
     UnpublishColumn(table.relation, slot.number);
     WriteRingPosition(table.relation, {table.slot_count, generation + 1, table.current_generation});

@@ -265,6 +265,17 @@ void TellEdition(int filter, Oid dedup, int slot, uint64_t edition) {
     });
 }
 
+std::optional<FilterColumn> PublishedColumn(Oid dedup, int slot, int64_t generation) {
+    std::optional<FilterColumn> column;
+    WithLock(LW_SHARED, [&] {
+        const Descriptor *descriptor = DescriptorOf(OwnerOf(dedup));
+        if (descriptor == nullptr || !descriptor->filter.IsPublished(slot, generation)) return;
+        FilterPlace place = descriptor->filter.Place();
+        column = {Arena() + place.offset, place.shape, slot};
+    });
+    return column;
+}
+
 void TouchFilter(Oid partition) {
     WithLock(LW_EXCLUSIVE, [&] {
         for (int i = 0; i < memory->used; i++) {

@@ -81,6 +81,10 @@ void UnpublishColumn(Oid dedup, int slot);
 
 bool IsPublished(Oid dedup, int slot, int64_t generation);
 
+// The published column of a slot's generation; nothing if it isn't published. It stays where it is as long as the
+// caller keeps other builders out.
+std::optional<FilterColumn> PublishedColumn(Oid dedup, int slot, int64_t generation);
+
 // Whether somebody else has written to the slot since its column was last started.
 bool IsTouched(Oid dedup, int slot);
 

@@ -3,6 +3,7 @@
 #include "core/clock.hpp"
 #include "server/base/postgres.hpp"
 #include "server/base/settings.hpp"
+#include "server/claim/stat_memory.hpp"
 #include "server/worker/worker.hpp"
 
 namespace idem {
@@ -157,6 +158,7 @@ void Launch() {
         if (purge_enabled && IsUp(next_pass, purge_naptime_s * kSecond, GetCurrentTimestamp())) {
             next_pass = kNotSet;
             PurgeDatabases();
+            SaveStats();
             pgstat_report_activity(STATE_IDLE, nullptr);
             MemoryContextReset(pass);
             if (next_pass == kNotSet)
