@@ -58,9 +58,9 @@ CREATE FUNCTION idem_commit(
     result      jsonb    DEFAULT NULL,
     attempt     integer  DEFAULT NULL,
     cold_window interval DEFAULT NULL)
-RETURNS void LANGUAGE C VOLATILE PARALLEL UNSAFE COST 1000 AS 'MODULE_PATHNAME', 'idem_commit';
+RETURNS timestamptz LANGUAGE C VOLATILE PARALLEL UNSAFE COST 1000 AS 'MODULE_PATHNAME', 'idem_commit';
 COMMENT ON FUNCTION idem_commit(regclass, text, text, text, jsonb, integer, interval) IS
-    'settles a claim as done; attempt may be left out only in the transaction which acquired';
+    'settles a claim as done, and answers until when it is remembered (null where the claim was bypassed); attempt may be left out only in the transaction which acquired';
 
 CREATE FUNCTION idem_release(
     dedup       regclass,

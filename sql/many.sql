@@ -22,9 +22,9 @@ CREATE FUNCTION idem_commit_many(
     results     jsonb[]   DEFAULT NULL,
     attempts    integer[] DEFAULT NULL,
     cold_window interval  DEFAULT NULL)
-RETURNS void LANGUAGE C VOLATILE PARALLEL UNSAFE COST 1000 AS 'MODULE_PATHNAME', 'idem_commit_many';
+RETURNS timestamptz LANGUAGE C VOLATILE PARALLEL UNSAFE COST 1000 AS 'MODULE_PATHNAME', 'idem_commit_many';
 COMMENT ON FUNCTION idem_commit_many(regclass, text, text[], text, jsonb[], integer[], interval) IS
-    'idem_commit for many events of a handler';
+    'idem_commit for many events of a handler; answers until when all of them are remembered (null where there are none, or a claim was bypassed)';
 
 CREATE FUNCTION idem_release_many(
     dedup             regclass,

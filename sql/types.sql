@@ -59,7 +59,7 @@ CREATE TYPE idem_claim AS (
     outcome        idem_outcome,
     attempt        integer,
     first_seen_at  timestamptz,
-    retry_after    interval,
+    retry_after    integer,
     result         jsonb,
     error          text
 );
@@ -68,7 +68,7 @@ COMMENT ON COLUMN idem_claim.acquired IS 'true: the caller holds the claim and d
 COMMENT ON COLUMN idem_claim.outcome IS 'acquired, or why not';
 COMMENT ON COLUMN idem_claim.attempt IS 'fencing token; pass it to idem_commit, idem_release and idem_extend from another transaction';
 COMMENT ON COLUMN idem_claim.first_seen_at IS 'when this event was first claimed or recorded';
-COMMENT ON COLUMN idem_claim.retry_after IS 'how long to wait before the next try; null = do not retry';
+COMMENT ON COLUMN idem_claim.retry_after IS 'whole seconds to wait before the next try, rounded up; null = do not retry';
 COMMENT ON COLUMN idem_claim.result IS 'duplicate: what idem_commit stored';
 COMMENT ON COLUMN idem_claim.error IS 'failed or dead event: why its latest try failed';
 
@@ -78,7 +78,7 @@ CREATE TYPE idem_event_claim AS (
     outcome        idem_outcome,
     attempt        integer,
     first_seen_at  timestamptz,
-    retry_after    interval,
+    retry_after    integer,
     result         jsonb,
     error          text
 );

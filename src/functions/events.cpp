@@ -62,8 +62,9 @@ Datum idem_commit(PG_FUNCTION_ARGS) {
     call.result = ResultArgument(fcinfo, 4);
     call.attempt = AttemptArgument(fcinfo, 5);
     call.cold_window = WindowArgument(fcinfo, 6, "cold_window", 0);
-    Perform(call);
-    PG_RETURN_VOID();
+    EventAnswer answer = Perform(call);
+    if (answer.decision.outcome == Outcome::Bypassed) PG_RETURN_NULL();
+    PG_RETURN_TIMESTAMPTZ(answer.decision.record.expires_at);
 }
 
 Datum idem_release(PG_FUNCTION_ARGS) {

@@ -161,8 +161,15 @@ Datum idem_commit_many(PG_FUNCTION_ARGS) {
         if (attempts.Has(i)) call.attempt = CheckAttempt(DatumGetInt32(attempts.values[i]));
         call.cold_window = cold_window;
     }
-    PerformAll(all);
-    PG_RETURN_VOID();
+    const EventAnswer *answers = PerformAll(all);
+    Micros remembered_until = kForever;
+    bool bypassed = false;
+    for (int i = 0; i < all.count; i++) {
+        bypassed = bypassed || answers[i].decision.outcome == Outcome::Bypassed;
+        remembered_until = Min(remembered_until, answers[i].decision.record.expires_at);
+    }
+    if (bypassed || all.count == 0) PG_RETURN_NULL();
+    PG_RETURN_TIMESTAMPTZ(remembered_until);
 }
 
 Datum idem_release_many(PG_FUNCTION_ARGS) {

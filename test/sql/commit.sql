@@ -23,7 +23,8 @@ CREATE TEMP VIEW stored AS SELECT event_id, concat_ws(' ', tableoid, ctid, xmin,
 
 SELECT idem_acquire('inbox', 'book', 'plain') \g /dev/null
 CREATE TEMP TABLE claimed AS TABLE stored;
-SELECT is(idem_commit('inbox', 'book', 'plain')::text, '', 'it returns void');
+SELECT is(idem_commit('inbox', 'book', 'plain'), (SELECT expires_at FROM inbox WHERE event_id = 'plain'),
+    'it answers until when the event is remembered');
 SELECT set_eq('TABLE stored', 'TABLE claimed', 'it wrote nothing');
 SELECT is(outcome, 'duplicate', 'the claim is settled') FROM idem_acquire('inbox', 'book', 'plain');
 SELECT lives_ok($$SELECT idem_commit('inbox', 'book', 'plain')$$, 'settling twice is allowed');
@@ -35,8 +36,8 @@ SELECT throws_ok($$SELECT idem_commit('inbox', 'book', 'plain', result => 'null'
 -- With a result
 
 SELECT idem_acquire('inbox', 'book', 'result', batch => 'may', payload => '{}', owner => 'token-1') \g /dev/null
-SELECT lives_ok($$SELECT idem_commit('inbox', 'book', 'result', 'may', '{"a": [1, {"b": null}], "ü": "支付"}', 1)$$,
-    'settled with a result');
+SELECT is(idem_commit('inbox', 'book', 'result', 'may', '{"a": [1, {"b": null}], "ü": "支付"}', 1) - clock_timestamp()
+    BETWEEN '29 days 23 hours' AND '30 days', true, 'settled with a result, and told until when it is remembered');
 SELECT is(ROW(state, attempt, failures, batch, owner, result, payload, error, claimable_at)::text,
     ROW('done', 1, 0, 'may', 'token-1', '{"a": [1, {"b": null}], "ü": "支付"}'::jsonb, NULL, NULL, NULL)::text,
     'which is stored')
@@ -64,7 +65,8 @@ SELECT is(result, 'null', 'and stored') FROM inbox WHERE event_id = 'null result
 -- How long it is remembered
 
 SELECT idem_acquire('inbox', 'book', 'shorter') \g /dev/null
-SELECT lives_ok($$SELECT idem_commit('inbox', 'book', 'shorter', cold_window => '1 hour')$$, 'for a shorter time');
+SELECT ok(idem_commit('inbox', 'book', 'shorter', cold_window => '1 hour') BETWEEN clock_timestamp() + interval '1 minute'
+    AND clock_timestamp() + interval '1 hour', 'for a shorter time');
 SELECT is(expires_at - settled_at, interval '1 hour', 'from settling') FROM inbox WHERE event_id = 'shorter';
 SELECT idem_acquire('inbox', 'book', 'longer') \g /dev/null
 SELECT throws_ok($$SELECT idem_commit('inbox', 'book', 'longer', cold_window => '30 days 0.000001 seconds')$$, '22023',

@@ -34,8 +34,8 @@ FROM outbox WHERE event_id = 'running';
 SELECT ok(settled_at BETWEEN now() AND clock_timestamp() AND expires_at - settled_at = '30 days',
     'settled now, and remembered for the cold window')
 FROM outbox WHERE event_id = 'running';
-SELECT lives_ok($$SELECT idem_commit('outbox', 'send', 'running', result => '{"message": 1}', attempt => 1)$$,
-    'again: the same');
+SELECT is(idem_commit('outbox', 'send', 'running', result => '{"message": 1}', attempt => 1), expires_at, 'again: the same')
+FROM outbox WHERE event_id = 'running';
 SELECT lives_ok($$SELECT idem_commit('outbox', 'send', 'running', result => '{"message": 1}')$$,
     'without attempt, as this transaction settled it');
 SELECT throws_ok($$SELECT idem_commit('outbox', 'send', 'running', attempt => 1)$$, '22023',

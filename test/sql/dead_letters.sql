@@ -58,7 +58,7 @@ FROM (VALUES
 
 -- Tried again
 
-SELECT is(ROW(acquired, outcome, attempt, retry_after, result, error)::text, '(f,backoff,1,00:00:00,,)',
+SELECT is(ROW(acquired, outcome, attempt, retry_after, result, error)::text, '(f,backoff,1,0,,)',
     'requeued: due at once')
 FROM idem_requeue('outbox', 'send', 'dead', 'may');
 SELECT is(ROW(state, attempt, failures, payload, error, owner, fingerprint IS NOT NULL)::text,
@@ -79,14 +79,14 @@ FROM idem_due('outbox', 'send');
 SELECT throws_ok($$SELECT idem_commit('outbox', 'send', 'dead', 'may', attempt => 1)$$, 'ID001',
     'lease lost on event "dead" of handler "send"', 'who held it before has lost it');
 SELECT is(outcome, 'dead', 'it may be given up again') FROM idem_release('outbox', 'send', 'dead', 'may', 'still none', 2);
-SELECT is(ROW(outcome, retry_after)::text, '(backoff,00:00:00)', 'and requeued')
+SELECT is(ROW(outcome, retry_after)::text, '(backoff,0)', 'and requeued')
 FROM idem_requeue('outbox', 'send', 'dead', 'may');
 SELECT is(ROW(acquired, attempt)::text, '(t,3)', 'and acquired')
 FROM idem_acquire('outbox', 'send', 'dead', 'may', fingerprint => idem_fingerprint('A'::text));
 SELECT lives_ok($$SELECT idem_commit('outbox', 'send', 'dead', 'may', attempt => 3)$$, 'and done');
 SELECT is(ROW(outcome, error)::text, '(backoff,"no answer")', 'who asks before it is due is told why it failed')
 FROM idem_acquire('outbox', 'kept', 'failed, not due');
-SELECT is(ROW(outcome, retry_after)::text, '(backoff,00:00:00)', 'what has failed but is not due')
+SELECT is(ROW(outcome, retry_after)::text, '(backoff,0)', 'what has failed but is not due')
 FROM idem_requeue('outbox', 'kept', 'failed, not due');
 SELECT is(ROW(state, attempt, failures)::text, '(pending,1,0)', 'is due then')
 FROM outbox WHERE event_id = 'failed, not due';
@@ -101,7 +101,7 @@ SELECT throws_ok($$SELECT idem_commit('outbox', 'kept', 'run out', attempt => 1)
 -- What is not requeued
 
 CREATE TEMP TABLE before AS TABLE stored;
-SELECT is(ROW(r.acquired, r.outcome, r.retry_after > '0')::text, expected, event || ': only told')
+SELECT is(ROW(r.acquired, r.outcome, r.retry_after > 0)::text, expected, event || ': only told')
 FROM (VALUES ('running', '(f,busy,t)'), ('done', '(f,duplicate,)'), ('received', '(f,backoff,f)'),
              ('given back', '(f,backoff,f)'), ('run out', '(f,backoff,f)'),
              ('failed', '(f,backoff,f)')) v (event, expected),
@@ -151,7 +151,7 @@ SELECT is(extra->>'note', E'"quoted" \\ \x07 €', 'a note may be any text') FRO
 
 DROP TABLE before;
 CREATE TEMP TABLE before AS TABLE stored;
-SELECT is(ROW(r.acquired, r.outcome, r.retry_after > '0')::text, expected, event || ': only told')
+SELECT is(ROW(r.acquired, r.outcome, r.retry_after > 0)::text, expected, event || ': only told')
 FROM (VALUES ('running', '(f,busy,t)'), ('done', '(f,duplicate,)'), ('run out 2', '(f,duplicate,)')) v (event, expected),
      LATERAL idem_resolve('outbox', 'kept', event, note => 'again', result => '3') r;
 SELECT throws_ok('SELECT ' || call, code, message, call)

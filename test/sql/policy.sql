@@ -61,7 +61,7 @@ SELECT results_eq($$SELECT handler, state::text, claimable_at - first_seen_at, e
 SELECT idem_commit('inbox', 'charge-wallet', 'e'), idem_commit('inbox', 'bot-reply', 'e') \g /dev/null
 SELECT is(expires_at - settled_at, interval '1 hour', 'which is remembered for its own window')
 FROM inbox WHERE handler = 'bot-reply';
-SELECT is(ROW(outcome, retry_after BETWEEN '9 s' AND '10 s')::text, '(acquired,)', 'a lease')
+SELECT is(ROW(outcome, retry_after BETWEEN 9 AND 10)::text, '(acquired,)', 'a lease')
 FROM idem_acquire('inbox', 'bot-reply', 'e 2');
 SELECT is(ROW(outcome, attempt)::text, '(backoff,1)', 'fails') FROM idem_release('inbox', 'bot-reply', 'e 2', error => 'no');
 SELECT is(expires_at - claimable_at, interval '1 day', 'and is kept for its own window')

@@ -60,7 +60,7 @@ BEGIN
                                                    payload => '{}', owner => 'o') c),
         (SELECT c.outcome FROM public.idem_acquire(dedup, 'book', 'e', 'b') c),
         (SELECT c.outcome FROM public.idem_acquire(dedup, 'book', 'e', 'b', owner => 'o') c),
-        public.idem_commit(dedup, 'book', 'e', 'b', '[1]'),
+        public.idem_commit(dedup, 'book', 'e', 'b', '[1]') OPERATOR(pg_catalog.>) pg_catalog.now(),
         (SELECT c.outcome FROM public.idem_acquire(dedup, 'book', 'e', 'b') c),
         (SELECT c.outcome FROM public.idem_acquire(dedup, 'book', 'e', 'b',
                                                    public.idem_fingerprint('y'::pg_catalog.text)) c),
@@ -87,7 +87,7 @@ BEGIN
         (SELECT pg_catalog.concat_ws(' ', c.outcome, c.result)
          FROM public.idem_once(dedup, 'send', 'o', 'public.search_path_action(pg_catalog.jsonb)', '1') c),
         (SELECT c.outcome FROM public.idem_acquire_many(dedup, 'send', '{m}') c),
-        public.idem_commit_many(dedup, 'send', '{m}'),
+        public.idem_commit_many(dedup, 'send', '{m}') OPERATOR(pg_catalog.>) pg_catalog.now(),
         (SELECT c.outcome FROM public.idem_release_many(dedup, 'send', '{f}') c),
         public.idem_reset_policy(dedup, 'send'));
     DELETE FROM public.idem_control c WHERE c.dedup::pg_catalog.text OPERATOR(pg_catalog.~) 'worked';
@@ -114,12 +114,12 @@ RESET search_path;
 BEGIN;
 SELECT plan(28);
 
-SELECT is(claim, 'acquired busy acquired  duplicate conflict acquired backoff acquired backoff duplicate',
+SELECT is(claim, 'acquired busy acquired t duplicate conflict acquired backoff acquired backoff duplicate',
     format('claims with search_path "%s"', search_path)) FROM hostile.answer;
 SELECT is(row, 'done 1 [1]', format('the row with search_path "%s"', search_path)) FROM hostile.answer;
 SELECT is(keys, '2149cf72-94e4-0fc3-c1fd-b0012770de93 a:b t', format('keys with search_path "%s"', search_path))
 FROM hostile.answer;
-SELECT is(retries, 'lease acquired r dead r backoff duplicate acquired 1 acquired  backoff t',
+SELECT is(retries, 'lease acquired r dead r backoff duplicate acquired 1 acquired t backoff t',
     format('retries with search_path "%s"', search_path)) FROM hostile.answer;
 SELECT is(count(*), 4::bigint, 'each of four paths was tried') FROM hostile.answer;
 SELECT is(ROW(oldest_generation, current_generation)::text, '(1,2)', 'the ring turned twice with a hostile search_path')

@@ -69,7 +69,7 @@ END $$;
 
 CREATE FUNCTION idem_commit(dedup regclass, handler text, event_id text, batch text DEFAULT NULL, result jsonb DEFAULT NULL,
                             attempt integer DEFAULT NULL, cold_window interval DEFAULT NULL)
-RETURNS void LANGUAGE plpgsql AS $$
+RETURNS timestamptz LANGUAGE plpgsql AS $$
 BEGIN
     EXECUTE format('UPDATE %s SET state = ''done'', claimable_at = NULL, result = $3, expires_at = clock_timestamp() + $4
                     WHERE key = $1 AND attempt = COALESCE($2, attempt)', dedup)

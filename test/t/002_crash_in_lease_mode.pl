@@ -130,7 +130,7 @@ foreach my $event ('crash in a takeover', 'crash after a takeover')
     $client->query_safe('COMMIT');
     is($client->query_safe("SELECT count(*) FROM ledger WHERE event_id = '$event'"),
         0, "$event: its work is rolled back");
-    is($client->query_safe("SELECT idem_commit('outbox', 'send', '$event', attempt => 2)"),
+    is($client->query_safe("SELECT FROM idem_commit('outbox', 'send', '$event', attempt => 2)"),
         '', "$event: second holder settles");
 }
 $client->quit;

@@ -116,14 +116,14 @@ foreach my $what ('claim', 'lease', 'commit', 'sealed commit')
 is(acquire('inbox', 'claim kept'), 'duplicate|1|{"cents": 100}', 'committed claim: duplicate with its result');
 is(acquire('inbox', 'claim undone'), 'acquired|1|', 'rolled back claim: acquired');
 is(acquire('outbox', 'lease kept'), 'busy|1|', 'committed lease: it runs');
-is($client->query_safe(q{SELECT idem_commit('outbox', 'h', 'lease kept', attempt => 1)}),
+is($client->query_safe(q{SELECT FROM idem_commit('outbox', 'h', 'lease kept', attempt => 1)}),
     '', 'committed lease: its holder settles');
 is(acquire('outbox', 'lease undone'), 'acquired|1|', 'rolled back lease: acquired');
 foreach my $what ('commit', 'sealed commit')
 {
     is(acquire('outbox', "$what kept"), 'duplicate|1|', "committed $what: duplicate");
     is(acquire('outbox', "$what undone"), 'busy|1|', "rolled back $what: the lease runs");
-    is($client->query_safe("SELECT idem_commit('outbox', 'h', '$what undone', attempt => 1)"),
+    is($client->query_safe("SELECT FROM idem_commit('outbox', 'h', '$what undone', attempt => 1)"),
         '', "rolled back $what: its holder settles");
     is(acquire('outbox', "$what undone"), 'duplicate|1|', "rolled back $what: duplicate once settled");
 }

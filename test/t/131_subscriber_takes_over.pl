@@ -105,7 +105,7 @@ foreach my $preload ('', 'idem')
 sub lives_ok_commit
 {
     my ($session, $event, $how) = @_;
-    is($session->query_safe("SELECT idem_commit('outbox', 'send', '$event', attempt => 1)"),
+    is($session->query_safe("SELECT FROM idem_commit('outbox', 'send', '$event', attempt => 1)"),
         '', "$how: a lease of the publisher's is committed");
     return;
 }

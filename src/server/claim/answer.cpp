@@ -4,6 +4,15 @@
 #include "server/base/extension.hpp"
 
 namespace idem {
+namespace {
+
+// Whole seconds, as the HTTP header Retry-After wants them; rounded up, or the sender would come too early.
+int32 SecondsOf(Micros span) {
+    Micros seconds = span / kSecond + (span % kSecond > 0 ? 1 : 0);
+    return static_cast<int32>(Min(seconds, PG_INT32_MAX));
+}
+
+}  // namespace
 
 void SetClaim(const EventAnswer &answer, Datum *values, bool *nulls) {
     const Extension &extension = InstalledExtension();
@@ -17,7 +26,7 @@ void SetClaim(const EventAnswer &answer, Datum *values, bool *nulls) {
     nulls[2] = !has_record || decision.record.attempt == 0;
     values[3] = TimestampTzGetDatum(decision.record.first_seen_at);
     nulls[3] = !has_record;
-    if (retry_helps) values[4] = IntervalPGetDatum(IntervalOfSpan(decision.retry_after));
+    if (retry_helps) values[4] = Int32GetDatum(SecondsOf(decision.retry_after));
     nulls[4] = !retry_helps;
     values[5] = PointerGetDatum(answer.result);
     nulls[5] = answer.result == nullptr;
