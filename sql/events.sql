@@ -9,6 +9,11 @@ RETURNS text LANGUAGE C IMMUTABLE PARALLEL SAFE AS 'MODULE_PATHNAME', 'idem_busi
 COMMENT ON FUNCTION idem_business_key(text[]) IS
     'an event_id out of stable fields, for senders without one; different parts never give the same id';
 
+CREATE FUNCTION idem_business_key(required text[], optional text[])
+RETURNS text LANGUAGE C IMMUTABLE PARALLEL SAFE AS 'MODULE_PATHNAME', 'idem_business_key_optional';
+COMMENT ON FUNCTION idem_business_key(text[], text[]) IS
+    'the same, followed by fields of which each may be null, where an event has none; an absent one is not like any that is there';
+
 CREATE FUNCTION idem_fingerprint(content bytea)
 RETURNS bytea LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE AS 'MODULE_PATHNAME', 'idem_fingerprint_bytes';
 COMMENT ON FUNCTION idem_fingerprint(bytea) IS 'fingerprint of exactly these bytes';

@@ -22,7 +22,8 @@ Key MakeKey(std::string_view handler, std::string_view event_id, std::string_vie
 size_t BusinessKeySize(std::span<const std::string_view> parts);
 
 // Writes the parts to `out`, with ":" between them, and "\" before each ":" or "\" within one. Different lists
-// of parts never give the same bytes, as long as there is a part and none is empty.
+// of parts never give the same bytes, as long as there is a part and the first is not empty; an empty one stands for a
+// part that is absent.
 void ComposeBusinessKey(std::span<const std::string_view> parts, char *out);
 
 }  // namespace idem

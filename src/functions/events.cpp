@@ -1,5 +1,7 @@
 // The SQL functions on events: read and check the arguments, call, return.
 
+#include <algorithm>
+
 #include "core/fingerprint.hpp"
 #include "core/key.hpp"
 #include "server/base/arguments.hpp"
@@ -21,6 +23,42 @@ Datum FingerprintDatum(const Fingerprint &fingerprint) {
     return PointerGetDatum(value);
 }
 
+// Parts of a business key. An absent one is empty, which none that is given may be.
+std::span<std::string_view> PartsOf(ArrayType *array, const char *name, bool may_be_absent) {
+    Datum *values = nullptr;
+    bool *nulls = nullptr;
+    int count = 0;
+    deconstruct_array(array, TEXTOID, -1, false, TYPALIGN_INT, &values, &nulls, &count);
+    auto *parts = static_cast<std::string_view *>(palloc0(Max(count, 1) * sizeof(std::string_view)));
+    for (int i = 0; i < count; i++) {
+        parts[i] = nulls[i] ? std::string_view() : ViewOf(DatumGetTextPP(values[i]));
+        if (nulls[i] && !may_be_absent)
+            ereport(ERROR,
+                    (errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED), errmsg("%s %d of the key must not be null", name, i + 1),
+                     errhint("A part that may be absent is said to be so: idem_business_key(required => ARRAY[…], "
+                             "optional => ARRAY[…]).")));
+        if (!nulls[i] && parts[i].empty())
+            ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+                            errmsg("%s %d of the key must not be empty", name, i + 1)));
+    }
+    return {parts, static_cast<size_t>(count)};
+}
+
+text *BusinessKeyOf(std::span<std::string_view> required, std::span<std::string_view> optional) {
+    if (required.empty())
+        ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("at least one part must be given")));
+    size_t count = required.size() + optional.size();
+    auto *parts = static_cast<std::string_view *>(palloc(count * sizeof(std::string_view)));
+    std::copy(required.begin(), required.end(), parts);
+    std::copy(optional.begin(), optional.end(), parts + required.size());
+    std::span<const std::string_view> all(parts, count);
+    size_t size = BusinessKeySize(all);
+    auto *key = static_cast<text *>(palloc(VARHDRSZ + size));
+    SET_VARSIZE(key, VARHDRSZ + size);
+    ComposeBusinessKey(all, VARDATA(key));
+    return key;
+}
+
 }  // namespace
 
 extern "C" {
@@ -33,6 +71,7 @@ PG_FUNCTION_INFO_V1(idem_extend);
 PG_FUNCTION_INFO_V1(idem_lookup);
 PG_FUNCTION_INFO_V1(idem_key);
 PG_FUNCTION_INFO_V1(idem_business_key);
+PG_FUNCTION_INFO_V1(idem_business_key_optional);
 PG_FUNCTION_INFO_V1(idem_fingerprint_bytes);
 PG_FUNCTION_INFO_V1(idem_fingerprint_text);
 PG_FUNCTION_INFO_V1(idem_fingerprint_jsonb);
@@ -70,7 +109,7 @@ Datum idem_commit(PG_FUNCTION_ARGS) {
 Datum idem_release(PG_FUNCTION_ARGS) {
     bool failed = !PG_ARGISNULL(4);
     EventCall call = WritingCall(fcinfo, failed ? Action::Fail : Action::GiveBack);
-    call.error = TextArgument(fcinfo, 4, "error", kMostErrorBytes);
+    if (failed) call.error = ErrorText(PG_GETARG_TEXT_PP(4));
     call.attempt = AttemptArgument(fcinfo, 5);
     call.retry_after = PauseArgument(fcinfo, 6, "retry_after");
     RequireArgument(fcinfo, 7, "retry");
@@ -108,28 +147,14 @@ Datum idem_key(PG_FUNCTION_ARGS) {
 
 Datum idem_business_key(PG_FUNCTION_ARGS) {
     RequireArgument(fcinfo, 0, "parts");
-    Datum *values = nullptr;
-    bool *nulls = nullptr;
-    int count = 0;
-    deconstruct_array(PG_GETARG_ARRAYTYPE_P(0), TEXTOID, -1, false, TYPALIGN_INT, &values, &nulls, &count);
-    if (count == 0)
-        ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("at least one part must be given")));
-    auto *parts = static_cast<std::string_view *>(palloc(count * sizeof(std::string_view)));
-    for (int i = 0; i < count; i++) {
-        if (nulls[i])
-            ereport(ERROR,
-                    (errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED), errmsg("part %d of the key must not be null", i + 1)));
-        parts[i] = ViewOf(DatumGetTextPP(values[i]));
-        if (parts[i].empty())
-            ereport(ERROR,
-                    (errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("part %d of the key must not be empty", i + 1)));
-    }
-    std::span<const std::string_view> all(parts, count);
-    size_t size = BusinessKeySize(all);
-    auto *key = static_cast<text *>(palloc(VARHDRSZ + size));
-    SET_VARSIZE(key, VARHDRSZ + size);
-    ComposeBusinessKey(all, VARDATA(key));
-    PG_RETURN_TEXT_P(key);
+    PG_RETURN_TEXT_P(BusinessKeyOf(PartsOf(PG_GETARG_ARRAYTYPE_P(0), "part", false), {}));
+}
+
+Datum idem_business_key_optional(PG_FUNCTION_ARGS) {
+    RequireArgument(fcinfo, 0, "required");
+    RequireArgument(fcinfo, 1, "optional");
+    PG_RETURN_TEXT_P(BusinessKeyOf(PartsOf(PG_GETARG_ARRAYTYPE_P(0), "required part", false),
+                                   PartsOf(PG_GETARG_ARRAYTYPE_P(1), "optional part", true)));
 }
 
 Datum idem_fingerprint_bytes(PG_FUNCTION_ARGS) {

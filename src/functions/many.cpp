@@ -40,6 +40,22 @@ Elements ArrayArgument(FunctionCallInfo fcinfo, int number, const char *name, Oi
     return elements;
 }
 
+// Says in the error of a bad element which one it was.
+void TellElement(void *number) { errcontext("element %d of the arrays", *static_cast<int *>(number)); }
+
+// check(i) for each of `count` elements; what it raises names the element, counted from 1.
+template <class Check>
+void ForEachElement(int count, Check check) {
+    int number = 0;
+    ErrorContextCallback context = {error_context_stack, TellElement, &number};
+    error_context_stack = &context;
+    for (int i = 0; i < count; i++) {
+        number = i + 1;
+        check(i);
+    }
+    error_context_stack = context.previous;
+}
+
 struct Calls {
     EventCall *calls;
     int count;
@@ -59,7 +75,7 @@ Calls CallsOnEvents(FunctionCallInfo fcinfo, Action action) {
 
     auto *calls =
         static_cast<EventCall *>(MemoryContextAllocHuge(CurrentMemoryContext, Max(ids.count, 1) * sizeof(EventCall)));
-    for (int i = 0; i < ids.count; i++) {
+    ForEachElement(ids.count, [&](int i) {
         if (ids.nulls[i])
             ereport(ERROR, (errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED), errmsg("event_ids must not contain nulls")));
         text *id = CheckText(DatumGetTextPP(ids.values[i]), "event_id", kMostEventIdBytes);
@@ -68,7 +84,7 @@ Calls CallsOnEvents(FunctionCallInfo fcinfo, Action action) {
         calls[i].action = action;
         calls[i].event = MakeIdentity(handler, id, batch);
         calls[i].once = once;
-    }
+    });
     return {calls, ids.count};
 }
 
@@ -138,14 +154,14 @@ Datum idem_acquire_many(PG_FUNCTION_ARGS) {
     Elements payloads = ArrayArgument(fcinfo, 6, "payloads", JSONBOID, all.count);
     text *owner = NonEmptyTextArgument(fcinfo, 7, "owner", kMostOwnerBytes);
     Micros hot_window = WindowArgument(fcinfo, 8, "hot_window", 0);
-    for (int i = 0; i < all.count; i++) {
+    ForEachElement(all.count, [&](int i) {
         EventCall &call = all.calls[i];
         if (fingerprints.Has(i)) call.fingerprint = CheckFingerprint(DatumGetByteaPP(fingerprints.values[i]));
         if (occurred_at.Has(i)) call.occurred_at = DatumGetTimestampTz(occurred_at.values[i]);
         if (payloads.Has(i)) call.payload = DatumGetJsonbP(payloads.values[i]);
         call.owner = owner;
         call.hot_window = hot_window;
-    }
+    });
     PutAnswers(fcinfo, all, PerformAll(all));
     return Datum{0};
 }
@@ -155,12 +171,12 @@ Datum idem_commit_many(PG_FUNCTION_ARGS) {
     Elements results = ArrayArgument(fcinfo, 4, "results", JSONBOID, all.count);
     Elements attempts = ArrayArgument(fcinfo, 5, "attempts", INT4OID, all.count);
     Micros cold_window = WindowArgument(fcinfo, 6, "cold_window", 0);
-    for (int i = 0; i < all.count; i++) {
+    ForEachElement(all.count, [&](int i) {
         EventCall &call = all.calls[i];
         if (results.Has(i)) call.result = CheckResult(DatumGetJsonbP(results.values[i]));
         if (attempts.Has(i)) call.attempt = CheckAttempt(DatumGetInt32(attempts.values[i]));
         call.cold_window = cold_window;
-    }
+    });
     const EventAnswer *answers = PerformAll(all);
     Micros remembered_until = kForever;
     bool bypassed = false;
@@ -179,18 +195,17 @@ Datum idem_release_many(PG_FUNCTION_ARGS) {
     std::optional<Micros> retry_after = PauseArgument(fcinfo, 6, "retry_after");
     RequireArgument(fcinfo, 7, "retry");
     bool gives_up = !PG_GETARG_BOOL(7);
-    for (int i = 0; i < all.count; i++) {
+    ForEachElement(all.count, [&](int i) {
         EventCall &call = all.calls[i];
         if (errors.Has(i)) {
             call.action = Action::Fail;
-            call.error = DatumGetTextPP(errors.values[i]);
-            CheckLength(call.error, "error", kMostErrorBytes);
+            call.error = ErrorText(DatumGetTextPP(errors.values[i]));
         }
         if (attempts.Has(i)) call.attempt = CheckAttempt(DatumGetInt32(attempts.values[i]));
         call.retry_after = retry_after;
         call.gives_up = gives_up;
         if (gives_up) CheckGivesUp(call);
-    }
+    });
     PutAnswers(fcinfo, all, PerformAll(all));
     return Datum{0};
 }

@@ -75,6 +75,7 @@ SELECT set_eq(
         ('idem_worker_progress()',                                                               'f', 'v', 's', false),
         ('idem_key(text,text,text)',                                                             'f', 'i', 's', false),
         ('idem_business_key(text[])',                                                            'f', 'i', 's', false),
+        ('idem_business_key(text[],text[])',                                                     'f', 'i', 's', false),
         ('idem_fingerprint(bytea)',                                                              'f', 'i', 's', true),
         ('idem_fingerprint(text)',                                                               'f', 'i', 's', true),
         ('idem_fingerprint(jsonb,text[])',                                                       'f', 'i', 's', true),

@@ -2,7 +2,7 @@
 -- never change.
 BEGIN;
 SET LOCAL client_encoding = 'UTF8';
-SELECT plan(71);
+SELECT plan(87);
 
 -- Of bytes and of text: a version byte and BLAKE2b-128, made with another implementation
 
@@ -24,11 +24,20 @@ SELECT is(idem_fingerprint(NULL::jsonb, 'a'), NULL, 'of null jsonb, null');
 -- Of named paths. The fixed vectors are of "+" and the value's tokens, "-" where there is none.
 
 SELECT is(idem_fingerprint(content::jsonb, VARIADIC paths), fingerprint::bytea, format('of %s at %s', content, paths))
-FROM (VALUES ('{"a": 1}',                            '{b}'::text[],      '\x0227c7367e70a13f751afa786c2c888b9b'),
-             ('{"a": 1}',                            '{a}',              '\x02fa090bb529251bec4e0d925e644d0309'),
+FROM (VALUES ('{"a": 1}',                            '{a}'::text[],      '\x02fa090bb529251bec4e0d925e644d0309'),
              ('{"a": "x"}',                          '{a}',              '\x02eba6bac1b6a2bb28f8f30bdbbfe182c6'),
              ('{"a": {"k": [true, null]}, "b": 2}',  '{a,b}',            '\x028c51884900920a21137fda17d8b9ecd6'))
          AS vector (content, paths, fingerprint);
+
+-- A number of more than sixteen digits of base 10,000 before or after the point: exponent, sign and digits
+
+SELECT is(idem_fingerprint(content::jsonb, 'a'), fingerprint::bytea, 'of the number ' || content)
+FROM (VALUES ('{"a": 1e131071}', '\x024f253167853f516732901154916d7187'),
+             ('{"a": -25e-99}', '\x02fd85c8d571999d9ab00821b4f74f2189'),
+             ('{"a": 1e100}', '\x024053f7c58cb9167657efbc8b710cb5d0'),
+             ('{"a": 99e66}', '\x02b879ee9efd684b0f8e99b99ca46042d3'),
+             ('{"a": 1e68}', '\x0214cc5827741102b5f3d02d6cbb6e3633'),
+             ('{"a": 1e-64}', '\x029f5365a19cf9665c38515cb04f2918d5')) AS vector (content, fingerprint);
 
 -- Alike
 
@@ -51,8 +60,9 @@ FROM (VALUES ('{"cents": 1000}',                     '{"cents": 1000, "retry": 2
              ('{"a": [1, 2, 3]}',                    '{"a": [0, 2]}',                              '{"{a,1}"}'),
              ('{"a": [1, 2, 3]}',                    '{"a": [3]}',                                 '{"{a,-1}"}'),
              ('{"a b": {"c,d": 1}}',                 '{"a b": {"c,d": 1, "e": 1}}',                '{"{a b,\"c,d\"}"}'),
-             ('{"a": 1}',                            '{"a": 1, "b": 2}',                           '{missing}'),
-             ('{}',                                  '{"a": {"b": 1}}',                            '{"{a,missing}"}'))
+             ('{"n": 1e200}',                        '{"n": 100e198}',                             '{n}'),
+             ('{"n": 1e-200}',                       '{"n": 0.0100e-198}',                         '{n}'),
+             ('{"a": 1}',                            '{"a": 1, "b": 2}',                           '{a,missing}'))
          AS pair (a, b, paths);
 SELECT is(idem_fingerprint('{"a": {"b": 1}}'::jsonb, 'a'), idem_fingerprint('{"a": {"b": 1}}'::jsonb, '{a}'),
     'one key may be written as a list');
@@ -68,6 +78,10 @@ SELECT isnt(idem_fingerprint(a::jsonb, VARIADIC paths), idem_fingerprint(b::json
 FROM (VALUES ('{"cents": 1000}',                     '{"cents": 9900}',                            '{cents}'::text[]),
              ('{"n": 1}',                            '{"n": 1.01}',                                '{n}'),
              ('{"n": 1}',                            '{"n": -1}',                                  '{n}'),
+             ('{"n": 1e200}',                        '{"n": 1e204}',                               '{n}'),
+             ('{"n": 1e200}',                        '{"n": -1e200}',                              '{n}'),
+             ('{"n": 1e200}',                        '{"n": 1.0001e200}',                          '{n}'),
+             ('{"n": 1e200}',                        '{"n": 1e-200}',                              '{n}'),
              ('{"n": 100000000000000000000000001}',  '{"n": 100000000000000000000000002}',         '{n}'),
              ('{"n": 1}',                            '{"n": "1"}',                                 '{n}'),
              ('{"n": 1}',                            '{"n": true}',                                '{n}'),
@@ -102,11 +116,20 @@ SELECT isnt(idem_fingerprint('{"a": 1}'::jsonb, '{}'), idem_fingerprint('{"a": 1
 SELECT throws_ok($$SELECT idem_fingerprint('{"a": 1}'::jsonb)$$, '42883', NULL, 'which paths has to be said');
 SELECT throws_ok($$SELECT idem_fingerprint('{"a": 1}'::jsonb, VARIADIC '{}'::text[])$$, '22023',
     'at least one path must be given');
-SELECT throws_ok($$SELECT idem_fingerprint('{"a": 1}'::jsonb, 'a', NULL)$$, '22004', 'a path must not be null');
+SELECT throws_ok($$SELECT idem_fingerprint('{"a": 1}'::jsonb, 'a', NULL)$$, '22004', 'path 2 must not be null');
 SELECT throws_ok($$SELECT idem_fingerprint('{"a": 1}'::jsonb, '{a,NULL}')$$, '22004',
     'a key in a path must not be null');
 SELECT throws_ok($$SELECT idem_fingerprint('{"a": 1}'::jsonb, '{a')$$, '22P02', 'malformed array literal: "{a"',
     'a list of keys is written as an array');
+SELECT throws_ok(format('SELECT idem_fingerprint(%L::jsonb, VARIADIC %L)', content, paths), '22023',
+    'the document has none of the paths', format('nothing to compare in %s at %s', content, paths))
+FROM (VALUES ('{"data": {"object": {"amount": 1000}}}', '{amount}'),
+             ('{"a": 1}',                               '{b,"{a,b}"}'),
+             ('{}',                                     '{a}'),
+             ('"{\"amount\": 1000}"',                   '{amount}'),
+             ('null',                                   '{a}')) AS nothing (content, paths);
+SELECT is(idem_fingerprint((content #>> '{}')::jsonb, 'amount'), idem_fingerprint('{"amount": 1000}'::jsonb, 'amount'),
+    'JSON in a string is parsed first') FROM to_jsonb('{"amount": 1000}'::text) AS content;
 SELECT is(idem_fingerprint('{"a": 1}'::jsonb, VARIADIC NULL::text[]), NULL, 'null instead of paths is unknown');
 
 SELECT * FROM finish();

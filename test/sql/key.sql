@@ -1,7 +1,7 @@
 -- idem_key and idem_business_key. Both are stored for ever: what they make must never change.
 BEGIN;
 SET LOCAL client_encoding = 'UTF8';
-SELECT plan(39);
+SELECT plan(52);
 
 -- BLAKE2b-128 over handler, event_id and batch, each behind its length in four bytes, made with another implementation
 
@@ -53,6 +53,28 @@ SELECT is(count(DISTINCT idem_business_key(VARIADIC parts)), count(DISTINCT part
 FROM unnest(ARRAY['a', 'a:', ':a', ':', '\', '\:', 'a\', ':\']) x,
      unnest(ARRAY['b', ':b', '\b', ':', '\', '\:', NULL]) y,
      LATERAL (SELECT array_remove(ARRAY[x, y], NULL)) AS list (parts);
+
+-- Optional parts: an absent one leaves its place empty, as no part that is given may be
+
+SELECT is(idem_business_key(required => required, optional => optional), key, 'business key ' || key)
+FROM (VALUES (ARRAY['a', 'b'], ARRAY['c'],                    'a:b:c'),
+             (ARRAY['a', 'b'], ARRAY[NULL],                   'a:b:'),
+             (ARRAY['a'],      ARRAY[NULL, 'c:'],             'a::c\:'),
+             (ARRAY['a'],      ARRAY['b', NULL],              'a:b:'),
+             (ARRAY['a'],      ARRAY[NULL, NULL]::text[],     'a::'),
+             (ARRAY['a\'],     ARRAY[NULL, '\']::text[],      'a\\::\\'),
+             (ARRAY['a', 'b'], ARRAY[]::text[],               'a:b')) AS vector (required, optional, key);
+SELECT is(count(DISTINCT idem_business_key(ARRAY[x], ARRAY[y, z])), 8 * 9 * 9::bigint, 'different parts, different keys')
+FROM unnest(ARRAY['a', 'a:', ':a', ':', '\', '\:', 'a\', ':\']) x,
+     unnest(ARRAY['b', ':b', '\b', ':', '\', '\:', ':\', '::', NULL]) y,
+     unnest(ARRAY['b', ':b', '\b', ':', '\', '\:', ':\', '::', NULL]) z;
+SELECT throws_ok($$SELECT idem_business_key(ARRAY['a', NULL], ARRAY['c'])$$, '22004',
+    'required part 2 of the key must not be null');
+SELECT throws_ok($$SELECT idem_business_key(ARRAY['a'], ARRAY['c', ''])$$, '22023',
+    'optional part 2 of the key must not be empty', 'empty is not absent');
+SELECT throws_ok($$SELECT idem_business_key(ARRAY[]::text[], ARRAY['c'])$$, '22023', 'at least one part must be given');
+SELECT throws_ok($$SELECT idem_business_key(ARRAY['a'], NULL::text[])$$, '22004', 'optional must not be null');
+SELECT is(idem_business_key('{a}', '{b}'), '{a}:{b}', 'two texts are parts, whatever they look like');
 
 SELECT throws_ok($$SELECT idem_business_key('a', NULL, 'c')$$, '22004', 'part 2 of the key must not be null');
 SELECT throws_ok($$SELECT idem_business_key('', 'b')$$, '22023', 'part 1 of the key must not be empty');

@@ -94,7 +94,7 @@ SELECT array_agg(event_id ORDER BY md5(event_id)) AS ids, array_agg(fingerprint 
        array_agg(CASE WHEN fingerprint IS NULL THEN 'no' END ORDER BY md5(event_id)) AS errors
 FROM kind;
 
-SELECT plan(76);
+SELECT plan(83);
 
 -- Claiming
 
@@ -303,13 +303,37 @@ FROM (VALUES
      'errors must have as many elements as event_ids'),
     ($$idem_release_many('many_lease', 'book', '{a,b}', attempts => '{1,2,3}')$$, '22023',
      'attempts must have as many elements as event_ids'),
-    ($$idem_release_many('many_lease', 'book', '{new}', errors => ARRAY[repeat('x', 65537)])$$, '22023',
-     'error is too long'),
     ($$idem_release_many('many_lease', 'book', '{new}', errors => '{no}', retry_after => '-1 s')$$, '22023',
      'retry_after must be positive'),
     ($$idem_acquire_many('pg_class', 'book', '{a}')$$, '42809', '"pg_class" is not a dedup table')
 ) c (call, code, message);
 SELECT set_eq('TABLE stored', 'TABLE before', 'and nothing is written');
+CREATE FUNCTION context_of(call text) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE
+    context text;
+BEGIN
+    EXECUTE 'SELECT ' || call;
+    RETURN 'no error';
+EXCEPTION WHEN OTHERS THEN
+    GET STACKED DIAGNOSTICS context = PG_EXCEPTION_CONTEXT;
+    RETURN split_part(context, E'\n', 1);
+END $$;
+SELECT is(context_of(call), 'element 3 of the arrays', 'which element is bad: ' || call)
+FROM (VALUES
+    ($$idem_acquire_many('many_lease', 'book', '{a,b,NULL}')$$),
+    ($$idem_commit_many('many_lease', 'book', '{a,b,"",c}')$$),
+    ($$idem_release_many('many_lease', 'book', ARRAY['a', 'b', repeat('x', 1025)])$$),
+    ($$idem_acquire_many('many_lease', 'book', '{a,b,c,d}', fingerprints => '{NULL,NULL,abc,abc}')$$),
+    ($$idem_commit_many('many_lease', 'book', '{a,b,c}', attempts => '{1,1,0}')$$),
+    ($$idem_release_many('many_lease', 'book', '{a,b,c}', attempts => '{1,1,-1}')$$)) c (call);
+SET LOCAL idem.max_result_size = '1kB';
+SELECT is(context_of($$idem_commit_many('many_lease', 'book', '{a,b,c}',
+                                        results => ARRAY['1', '2', to_jsonb(repeat('x', 2000))])$$),
+    'element 3 of the arrays', 'or what result');
+RESET idem.max_result_size;
+SELECT is(octet_length(error), 65536, 'a long error is cut')
+FROM idem_release_many('many_lease', 'book', '{long error}', errors => ARRAY[repeat('x', 65537)]);
+
 ROLLBACK;
 
 -- Leases that are settled after the ring has turned; a policy that lets the work go on where the store can't be written

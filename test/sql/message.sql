@@ -59,8 +59,8 @@ It has 300 bytes; at most 255 are allowed.
 event_id is too long
 It has 1025 bytes; at most 1024 are allowed.
 '),
-    (8, $$SELECT idem_release('outbox', 'h', 'e', error => repeat('e', 65537))$$, '22023
-error is too long
+    (8, $$SELECT idem_resolve('outbox', 'h', 'e', note => repeat('e', 65537))$$, '22023
+note is too long
 It has 65537 bytes; at most 65536 are allowed.
 '),
     (9, $$SELECT idem_acquire('outbox', 'h', 'e', hot_window => '1 month')$$, '22023

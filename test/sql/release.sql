@@ -90,9 +90,10 @@ FROM idem_release('inbox', 'book', 'long error', error => repeat('é', 32 * 1024
 SELECT is(octet_length(error), 65536, 'is kept whole') FROM inbox WHERE event_id = 'long error';
 SELECT is(error, repeat('é', 32 * 1024), 'and told')
 FROM idem_release('inbox', 'book', 'long error', error => 'again');
-SELECT throws_ok($$SELECT idem_release('inbox', 'book', 'too long error', error => repeat('é', 32 * 1024) || 'x')$$,
-    '22023', 'error is too long', 'a longer one is refused');
-SELECT is_empty($$SELECT * FROM inbox WHERE event_id = 'too long error'$$, 'nothing is recorded then');
+SELECT is(ROW(outcome, error)::text, format('(backoff,x%s)', repeat('é', 32767)), 'a longer one is cut at a character''s end')
+FROM idem_release('inbox', 'book', 'too long error', error => 'x' || repeat('é', 32 * 1024));
+SELECT is(ROW(failures, octet_length(error))::text, '(1,65535)', 'and the failure counts')
+FROM inbox WHERE event_id = 'too long error';
 
 -- Not due for a while
 

@@ -29,13 +29,6 @@ text *CheckText(text *value, const char *name, int most_bytes) {
     return value;
 }
 
-text *TextArgument(FunctionCallInfo fcinfo, int number, const char *name, int most_bytes) {
-    if (PG_ARGISNULL(number)) return nullptr;
-    text *value = PG_GETARG_TEXT_PP(number);
-    CheckLength(value, name, most_bytes);
-    return value;
-}
-
 text *NonEmptyTextArgument(FunctionCallInfo fcinfo, int number, const char *name, int most_bytes) {
     return PG_ARGISNULL(number) ? nullptr : CheckText(PG_GETARG_TEXT_PP(number), name, most_bytes);
 }

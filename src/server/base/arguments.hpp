@@ -49,8 +49,7 @@ Interval *IntervalOfSpan(Micros span);
 int32_t AttemptArgument(FunctionCallInfo fcinfo, int number);
 int32_t CheckAttempt(int32_t attempt);
 
-// Null stays null (returns nullptr). Raise 22023 if the text is too long; the second also if it is empty.
-text *TextArgument(FunctionCallInfo fcinfo, int number, const char *name, int most_bytes);
+// Null stays null (returns nullptr). Raises 22023 if the text is empty or too long.
 text *NonEmptyTextArgument(FunctionCallInfo fcinfo, int number, const char *name, int most_bytes);
 
 // Raise 22023 if the text is too long; the second also if it is empty.

@@ -5,6 +5,28 @@
 namespace idem {
 namespace {
 
+// Up to so many digits of base 10,000 before or after the point a number is hashed as it is written out.
+constexpr int kWrittenOut = 16;
+
+// Equal numbers alike, however they are written. A few bytes such as 1e131071 may mean very many digits, so a number
+// far from 1 is hashed by its exponent, sign and digits, as its binary form (numeric_send) has them.
+void AddNumber(Hash *hash, Numeric number) {
+    bytea *sent = DatumGetByteaPP(DirectFunctionCall1(numeric_send, NumericGetDatum(number)));
+    std::string_view binary = ViewOf(sent);  // count of digits, weight, sign, scale: two bytes each; then the digits
+    auto weight = static_cast<int16>(static_cast<uint8>(binary[2]) << 8 | static_cast<uint8>(binary[3]));
+    if (weight >= -kWrittenOut && weight <= kWrittenOut) {
+        char *written = numeric_normalize(number);
+        hash->AddByte('0');
+        hash->AddPart(written);
+        pfree(written);
+    } else {
+        hash->AddByte('e');
+        hash->AddPart(binary.substr(2, 4));
+        hash->AddPart(binary.substr(8));
+    }
+    pfree(sent);
+}
+
 void AddScalar(Hash *hash, const JsonbValue &value) {
     switch (value.type) {
         case jbvNull:
@@ -14,8 +36,7 @@ void AddScalar(Hash *hash, const JsonbValue &value) {
             hash->AddByte(value.val.boolean ? 't' : 'f');
             return;
         case jbvNumeric:
-            hash->AddByte('0');
-            hash->AddPart(numeric_normalize(value.val.numeric));
+            AddNumber(hash, value.val.numeric);
             return;
         case jbvString:
             hash->AddByte('"');
@@ -33,6 +54,7 @@ void AddValue(Hash *hash, Jsonb *value) {
     JsonbValue token;
     JsonbIteratorToken kind;
     while ((kind = JsonbIteratorNext(&iterator, &token, false)) != WJB_DONE) {
+        CHECK_FOR_INTERRUPTS();
         bool holds_scalar = kind == WJB_KEY || kind == WJB_VALUE || kind == WJB_ELEM;
         if (holds_scalar)
             AddScalar(hash, token);
@@ -66,6 +88,15 @@ Jsonb *ValueAt(Jsonb *content, Datum path) {
     return fcinfo->isnull ? nullptr : DatumGetJsonbP(value);
 }
 
+// Of a document in which there is nothing to compare, all would have one fingerprint.
+[[noreturn]] void RaiseNothingThere(Jsonb *content) {
+    ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("the document has none of the paths"),
+                    JB_ROOT_IS_SCALAR(content)
+                        ? errhint("It is a scalar, such as JSON which was written into a string; parse it first: "
+                                  "(content #>> '{}')::jsonb.")
+                        : errhint("A path begins at the root of the document: '{data,object,amount}', not 'amount'.")));
+}
+
 }  // namespace
 
 Fingerprint FingerprintOfPaths(Jsonb *content, ArrayType *paths) {
@@ -77,12 +108,18 @@ Fingerprint FingerprintOfPaths(Jsonb *content, ArrayType *paths) {
         ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("at least one path must be given")));
 
     Hash hash;
+    bool any = false;
     for (int i = 0; i < count; i++) {
-        if (nulls[i]) ereport(ERROR, (errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED), errmsg("a path must not be null")));
+        if (nulls[i])
+            ereport(ERROR, (errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED), errmsg("path %d must not be null", i + 1)));
         Jsonb *value = ValueAt(content, values[i]);
         hash.AddByte(value != nullptr ? '+' : '-');
-        if (value != nullptr) AddValue(&hash, value);
+        if (value == nullptr) continue;
+        AddValue(&hash, value);
+        any = true;
+        if (value != content) pfree(value);
     }
+    if (!any) RaiseNothingThere(content);
     return FinishFingerprint(FingerprintVersion::JsonPaths, hash);
 }
 

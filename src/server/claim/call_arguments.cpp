@@ -33,6 +33,15 @@ bytea *CheckFingerprint(bytea *fingerprint) {
     return fingerprint;
 }
 
+text *ErrorText(const char *bytes, int size) {
+    return cstring_to_text_with_len(bytes, pg_mbcliplen(bytes, size, kMostErrorBytes));
+}
+
+text *ErrorText(const text *error) {
+    std::string_view all = ViewOf(error);
+    return ErrorText(all.data(), static_cast<int>(all.size()));
+}
+
 Jsonb *JsonbArgument(FunctionCallInfo fcinfo, int number) {
     return PG_ARGISNULL(number) ? nullptr : PG_GETARG_JSONB_P(number);
 }

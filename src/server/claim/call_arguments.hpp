@@ -6,7 +6,12 @@
 namespace idem {
 
 constexpr int kMostOwnerBytes = 255;
+// What is kept of an error, and how long a note may be.
 constexpr int kMostErrorBytes = 64 * 1024;
+
+// An error of whatever length, cut at a character's end: a failure counts however much its handler has to say.
+text *ErrorText(const char *bytes, int size);
+text *ErrorText(const text *error);
 
 // A call on an event: arguments 0 to 3 are dedup, handler, event_id, batch. Raises 22004 and 22023 for those, 42501
 // without the privileges on the table. The second is for what writes: it needs INSERT and UPDATE.

@@ -19,8 +19,7 @@ text *Describe(const ErrorData *error) {
     appendStringInfo(&description, "%s: %s", unpack_sql_state(error->sqlerrcode), error->message);
     if (error->detail != nullptr) appendStringInfo(&description, "\nDETAIL: %s", error->detail);
     if (error->context != nullptr) appendStringInfo(&description, "\nCONTEXT: %s", error->context);
-    int length = pg_mbcliplen(description.data, description.len, kMostErrorBytes);
-    return cstring_to_text_with_len(description.data, length);
+    return ErrorText(description.data, description.len);
 }
 
 Jsonb *Run(Oid action, Jsonb *payload) {
