@@ -93,6 +93,12 @@ TEST(BusinessKey, EscapesColonsAndBackslashesWithinAPart) {
     EXPECT_EQ(BusinessKey({"::", "\\"}), "\\:\\::\\\\");
 }
 
+TEST(BusinessKey, LeavesThePlaceOfAnAbsentPartEmpty) {
+    EXPECT_EQ(BusinessKey({"sys", "event", ""}), "sys:event:");
+    EXPECT_EQ(BusinessKey({"sys", "", "id"}), "sys::id");
+    EXPECT_EQ(BusinessKey({"a\\", "", ":"}), "a\\\\::\\:");
+}
+
 TEST(BusinessKey, WritesNoByteBeyondItsSize) {
     std::vector<std::string_view> parts = {"a:", "\\b", "c"};
     size_t size = BusinessKeySize(parts);
