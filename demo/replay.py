@@ -92,10 +92,12 @@ def side_by_side(bursts):
 
 
 def business_key(body):
-    """The event id of a WeCom event, which comes without one."""
+    """The event id of a WeCom event, which comes without one: what every event has, and what tells those of one second
+    apart. FromUserName alone does not: it is "sys" for events of contacts, customers and approvals."""
+    required = [body["FromUserName"], str(body["CreateTime"]), body["MsgType"], body["Event"]]
+    optional = [body.get(field) or None for field in ("ChangeType", "EventKey", "UserID", "ExternalUserID")]
     with receiver.connection().cursor() as cursor:
-        cursor.execute("SELECT idem_business_key(%s, %s, %s) AS event_id",
-                       [body["FromUserName"], str(body["CreateTime"]), body["MsgType"]])
+        cursor.execute("SELECT idem_business_key(%s, optional => %s::text[]) AS event_id", [required, optional])
         return cursor.fetchone().event_id
 
 
