@@ -13,6 +13,7 @@ MODULE_big = idem
 OBJS = $(patsubst %.cpp,%.o,$(sort $(wildcard src/*.cpp src/core/*.cpp src/server/*/*.cpp src/functions/*.cpp)))
 DATA_built = sql/idem--$(EXTVERSION).sql
 DATA = $(wildcard sql/idem--*--*.sql)
+DOCS = README.md CHANGELOG.md $(sort $(wildcard docs/*.md))
 DIST = idem-$(EXTVERSION).zip
 EXTRA_CLEAN = $(DIST) tmp_check output_iso
 
@@ -35,6 +36,8 @@ ifeq ($(wildcard $(PGXS)),)
 $(error "$(PG_CONFIG) --pgxs" names no file: idem needs PostgreSQL's server development files, or PG_CONFIG=/path/to/pg_config)
 endif
 include $(PGXS)
+# In a folder of idem's own, since others have a README.md too.
+docmoduledir = idem
 ifneq ($(shell test $(firstword $(subst ., ,$(MAJORVERSION))) -ge 15 && echo yes),yes)
 $(error idem needs PostgreSQL 15 or later, and $(PG_CONFIG) is of version $(VERSION))
 endif

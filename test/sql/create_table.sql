@@ -106,5 +106,10 @@ SELECT set_eq(
     $$VALUES ('plain'), ('own'), ('shortest'), ('longest'), ('mixed'), ('fewest'), ('most'), ('forgetful')$$,
     'all of them are registered');
 
+SELECT set_eq($$SELECT attname, col_description(attrelid, attnum) FROM pg_attribute WHERE attrelid = 'plain'::regclass AND attnum > 0$$,
+    $$SELECT attname, col_description(attrelid, attnum) FROM pg_attribute
+      WHERE attrelid = (SELECT typrelid FROM pg_type WHERE oid = 'idem_event'::regtype)$$,
+    'the columns'' comments are those of idem_event');
+
 SELECT * FROM finish();
 ROLLBACK;

@@ -35,6 +35,7 @@ extern "C" {
 #include "catalog/pg_trigger.h"
 #include "catalog/pg_type.h"
 #include "commands/async.h"
+#include "commands/comment.h"
 #include "commands/extension.h"
 #include "commands/trigger.h"
 #include "common/hashfn.h"

@@ -35,6 +35,15 @@ int LatestSlot(Oid dedup, int slots) {
     return latest;
 }
 
+// A table OF a type shows none of the comments on its columns, and \d+ is where people look.
+void CopyColumnComments(Oid dedup) {
+    TupleDesc columns = lookup_rowtype_tupdesc(InstalledExtension().event_type, -1);
+    Oid type = get_typ_typrelid(InstalledExtension().event_type);
+    for (int column = 1; column <= columns->natts; column++)
+        CreateComments(dedup, RelationRelationId, column, GetComment(type, RelationRelationId, column));
+    ReleaseTupleDesc(columns);
+}
+
 }  // namespace
 
 Oid CreateDedupTable(text *name_text, const Policy &policy, int generations, bool unlogged) {
@@ -71,6 +80,7 @@ Oid CreateDedupTable(text *name_text, const Policy &policy, int generations, boo
     Oid dedup = get_relname_relid(name->relname, schema);
     Register(dedup, policy, RingPosition{CheckDedupTable(dedup), 0, 0});
     RecordOpened(dedup, 0);
+    CopyColumnComments(dedup);
     return dedup;
 }
 
