@@ -1,6 +1,6 @@
 -- idem_create_table: what it makes and registers.
 BEGIN;
-SELECT plan(38);
+SELECT plan(39);
 
 -- With defaults
 
