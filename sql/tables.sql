@@ -112,15 +112,15 @@ CREATE TABLE idem_clock (
     only_row      boolean PRIMARY KEY,
     seen_at       timestamptz NOT NULL,
     steady        bigint NOT NULL,
-    run           timestamptz NOT NULL,
+    run           bigint NOT NULL,
     calm          bigint NOT NULL,
     doubted_since timestamptz
 );
-COMMENT ON TABLE idem_clock IS 'the clock as the latest pass over this database saw it; one row, or none before the first pass';
+COMMENT ON TABLE idem_clock IS 'the clock as a pass over this database saw it, noted once an hour and when it jumps; one row, or none before the first pass';
 COMMENT ON COLUMN idem_clock.only_row IS 'always true';
 COMMENT ON COLUMN idem_clock.seen_at IS 'what time it was';
 COMMENT ON COLUMN idem_clock.steady IS 'a clock that nobody sets, in microseconds';
-COMMENT ON COLUMN idem_clock.run IS 'when the server had been started, as the steady clock means something within one run only';
+COMMENT ON COLUMN idem_clock.run IS 'which start of the machine, as the steady clock means something within one only';
 COMMENT ON COLUMN idem_clock.calm IS 'for how many microseconds the clock has held steady since it jumped';
 COMMENT ON COLUMN idem_clock.doubted_since IS 'when it jumped, by its own time; null = it is believed';
 

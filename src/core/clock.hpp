@@ -1,9 +1,9 @@
 // Whether the wall clock may be believed, and what lies in the future by more than it can explain.
 //
 // What is old is told by the wall clock, and what is old is destroyed; a clock that is wrong for seconds must not
-// destroy all memory. A second clock which nobody sets tells how much time has passed, as long as the server runs. Over
-// a restart there is only the wall clock's last reading: a server that was off for a month looks as one whose clock has
-// jumped. So after a jump one waits until the clock has held steady for a while, and then believes it again.
+// destroy all memory. A second clock which nobody sets tells how much time has passed, as long as the machine runs.
+// Over its restart there is only the wall clock's last reading: one that was off for a month looks as one whose clock
+// has jumped. So after a jump one waits until the clock has held steady for a while, and then believes it again.
 #pragma once
 
 #include <optional>
@@ -18,7 +18,7 @@ constexpr Micros kClockSlack = 60 * kSecond;
 struct ClockReading {
     Micros wall;    // as everybody reads it
     Micros steady;  // since some moment, never set; goes on while the machine sleeps
-    int64_t run;    // of the server: within one, `steady` of two readings may be compared
+    int64_t run;    // of the machine: within one, `steady` of two readings may be compared
 };
 
 // What is remembered between two looks.
@@ -30,8 +30,8 @@ struct ClockMemory {
 
 enum class ClockNews : uint8_t {
     None,
-    Jumped,   // within a run of the server
-    Gap,      // between two runs: it has jumped, or the server was off
+    Jumped,   // within a run of the machine
+    Gap,      // between two runs: it has jumped, or the machine was off
     Settled,  // it is believed again
 };
 

@@ -18,6 +18,23 @@ ClockReading at_begin;
 bool believed = true;
 Whose asked_by = Whose::ByHand;
 
+// An idle pass writes nothing; the steady clock tells just as well how long it was since.
+constexpr Micros kBetweenNotes = 3600 * kSecond;
+
+// Within which the steady clock's readings may be compared: from the machine's start on, or else from the server's.
+int64_t ThisRun() {
+    static int64_t run = 0;
+    if (run != 0) return run;
+    char boot[64] = {};
+    FILE *file = AllocateFile("/proc/sys/kernel/random/boot_id", "r");
+    size_t length = file == nullptr ? 0 : fread(boot, 1, sizeof(boot), file);
+    if (file != nullptr) FreeFile(file);
+    run = length == 0 ? PgStartTime
+                      : static_cast<int64_t>(
+                            hash_bytes_extended(reinterpret_cast<unsigned char *>(boot), static_cast<int>(length), 0));
+    return run;
+}
+
 ClockReading ReadClock() {
 #ifdef CLOCK_BOOTTIME
     constexpr clockid_t kSteadyClock = CLOCK_BOOTTIME;  // goes on while the machine sleeps
@@ -26,7 +43,7 @@ ClockReading ReadClock() {
 #endif
     timespec time = {};
     if (clock_gettime(kSteadyClock, &time) != 0) elog(ERROR, "could not read the steady clock: %m");
-    return {GetCurrentTimestamp(), time.tv_sec * kSecond + time.tv_nsec / 1000, PgStartTime};
+    return {GetCurrentTimestamp(), time.tv_sec * kSecond + time.tv_nsec / 1000, ThisRun()};
 }
 
 std::optional<ClockMemory> Remembered(Oid table) {
@@ -35,7 +52,7 @@ std::optional<ClockMemory> Remembered(Oid table) {
     ReadOwnRows(table, all, [&](HeapTuple tuple, TupleDesc desc) {
         ClockMemory read = {};
         read.last = {DatumGetTimestampTz(ColumnOf(tuple, kSeenAt, desc)), DatumGetInt64(ColumnOf(tuple, kSteady, desc)),
-                     DatumGetTimestampTz(ColumnOf(tuple, kRun, desc))};
+                     DatumGetInt64(ColumnOf(tuple, kRun, desc))};
         read.calm = DatumGetInt64(ColumnOf(tuple, kCalm, desc));
         if (!heap_attisnull(tuple, kDoubtedSince, desc))
             read.doubted_since = DatumGetTimestampTz(ColumnOf(tuple, kDoubtedSince, desc));
@@ -49,7 +66,7 @@ void Remember(Oid table, const ClockMemory &memory) {
     row.Set(kOnly, BoolGetDatum(true));
     row.Set(kSeenAt, TimestampTzGetDatum(memory.last.wall));
     row.Set(kSteady, Int64GetDatum(memory.last.steady));
-    row.Set(kRun, TimestampTzGetDatum(memory.last.run));
+    row.Set(kRun, Int64GetDatum(memory.last.run));
     row.Set(kCalm, Int64GetDatum(memory.calm));
     row.SetOrNull(kDoubtedSince, memory.doubted_since.has_value(),
                   TimestampTzGetDatum(memory.doubted_since.value_or(0)));
@@ -72,14 +89,14 @@ void Report(const ClockLook &look) {
                               errhint(kHint)));
             break;
         case ClockNews::Gap:
-            ereport(
-                LOG,
-                (errmsg("clock is %lld seconds %s the last pass over dedup tables of an earlier run of the server",
-                        seconds, where),
-                 errdetail("The server was off, or the clock has jumped. Nothing is purged by itself until it has held "
-                           "steady for %d seconds (idem.clock_patience).",
-                           clock_patience_s),
-                 errhint(kHint)));
+            ereport(LOG,
+                    (errmsg("clock is %lld seconds %s the last pass over dedup tables before the machine was started",
+                            seconds, where),
+                     errdetail(
+                         "The machine was off, or the clock has jumped. Nothing is purged by itself until it has held "
+                         "steady for %d seconds (idem.clock_patience).",
+                         clock_patience_s),
+                     errhint(kHint)));
             break;
         case ClockNews::Settled:
             ereport(LOG, (errmsg("clock has held steady for %d seconds: purging of dedup tables goes on",
@@ -108,9 +125,12 @@ void BeginPassByClock(Whose whose) {
     Oid table = InstalledExtension().clock;
     // Whoever has it locked looks at the clock himself; then there is nothing to note.
     bool notes = ConditionalLockRelationOid(table, ShareUpdateExclusiveLock);
-    ClockLook look = LookAtClock(Remembered(table), at_begin, patience);
+    std::optional<ClockMemory> before = Remembered(table);
+    ClockLook look = LookAtClock(before, at_begin, patience);
     believed = !look.memory.doubted_since;
-    if (notes) Remember(table, look.memory);
+    bool changed = !before || look.news != ClockNews::None || before->doubted_since != look.memory.doubted_since ||
+                   before->last.run != at_begin.run || at_begin.steady - before->last.steady >= kBetweenNotes;
+    if (notes && changed) Remember(table, look.memory);
     (void)set_config_option("synchronous_commit", "off", PGC_USERSET, PGC_S_SESSION, GUC_ACTION_LOCAL, true, 0, false);
     SPI_commit();
     if (notes) Report(look);
