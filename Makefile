@@ -47,7 +47,7 @@ $(OBJS) $(OBJS:.o=.bc): $(wildcard src/*.hpp src/core/*.hpp src/server/*/*.hpp)
 COMPILE.cxx.bc += $(PG_CXXFLAGS)
 
 # The chapters of the extension's script, in the order in which they need each other.
-SQL_FILES = $(patsubst %,sql/%.sql,header types tables events retries many operating statistics signatures natural views comments)
+SQL_FILES = $(patsubst %,sql/%.sql,header types tables events retries many operating statistics signatures natural views alarms comments)
 $(DATA_built): $(SQL_FILES) idem.control
 	awk 'FNR == 1 && NR > 1 { print "" } { print }' $(SQL_FILES) > $@
 

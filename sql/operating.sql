@@ -19,17 +19,18 @@ CREATE FUNCTION idem_worker_passes(
     OUT started_at    timestamptz,
     OUT finished_at   timestamptz,
     OUT tables        integer,
-    OUT failed_tables integer)
-RETURNS SETOF record LANGUAGE C VOLATILE PARALLEL SAFE AS 'MODULE_PATHNAME', 'idem_worker_passes';
+    OUT failed_tables integer,
+    OUT took          interval)
+RETURNS SETOF record LANGUAGE C VOLATILE PARALLEL SAFE ROWS 1 AS 'MODULE_PATHNAME', 'idem_worker_passes';
 COMMENT ON FUNCTION idem_worker_passes() IS
-    'when the background worker last began a pass over this database, when it last came through, and with how many tables; no row = not since the server started';
+    'when the background worker last began a pass over this database, when it last came through, with how many tables, and how long that pass took; no row = not since the server started';
 
 CREATE FUNCTION idem_worker_progress(
     OUT dedup        regclass,
     OUT phase        text,
     OUT blocks_done  bigint,
     OUT blocks_total bigint)
-RETURNS SETOF record LANGUAGE C VOLATILE PARALLEL SAFE AS 'MODULE_PATHNAME', 'idem_worker_progress';
+RETURNS SETOF record LANGUAGE C VOLATILE PARALLEL SAFE ROWS 1 AS 'MODULE_PATHNAME', 'idem_worker_progress';
 COMMENT ON FUNCTION idem_worker_progress() IS
     'what the background worker is at in this database right now: retire, move, seal, turn or empty; no row = nothing';
 
@@ -50,3 +51,26 @@ CREATE FUNCTION idem_filter(
 RETURNS record LANGUAGE C VOLATILE STRICT PARALLEL SAFE AS 'MODULE_PATHNAME', 'idem_filter';
 COMMENT ON FUNCTION idem_filter(regclass) IS
     'shared memory of a dedup table''s filter, and the slots that look-ups use it for; nulls = it has none';
+
+CREATE FUNCTION idem_slots(
+    dedup          regclass,
+    OUT slot       smallint,
+    OUT partition  regclass,
+    OUT heap_bytes bigint,
+    OUT bytes      bigint,
+    OUT events     bigint)
+RETURNS SETOF record LANGUAGE C VOLATILE STRICT PARALLEL SAFE ROWS 8 AS 'MODULE_PATHNAME', 'idem_slots';
+COMMENT ON FUNCTION idem_slots(regclass) IS
+    'partitions of a dedup table, their size without and with indexes, and how many events VACUUM or ANALYZE last counted; takes no lock';
+
+CREATE FUNCTION idem_gate_relation()
+RETURNS oid LANGUAGE C VOLATILE PARALLEL SAFE AS 'MODULE_PATHNAME', 'idem_gate_relation';
+COMMENT ON FUNCTION idem_gate_relation() IS 'under which relation pg_locks shows who holds the gate';
+
+CREATE FUNCTION idem_why_no_worker()
+RETURNS text LANGUAGE C VOLATILE PARALLEL SAFE AS 'MODULE_PATHNAME', 'idem_why_no_worker';
+COMMENT ON FUNCTION idem_why_no_worker() IS 'why no background worker purges this database; null = one does';
+
+CREATE FUNCTION idem_unknown_databases()
+RETURNS SETOF text LANGUAGE C VOLATILE PARALLEL SAFE ROWS 1 AS 'MODULE_PATHNAME', 'idem_unknown_databases';
+COMMENT ON FUNCTION idem_unknown_databases() IS 'names in idem.databases of which there is no database';

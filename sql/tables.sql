@@ -84,7 +84,7 @@ COMMENT ON COLUMN idem_generation.newest_expiry IS 'when the last of its settled
 
 CREATE TABLE idem_purge_state (
     dedup          regclass PRIMARY KEY,
-    last_change    timestamptz NOT NULL,
+    last_change    timestamptz,
     turned         bigint NOT NULL,
     retired        bigint NOT NULL,
     events_freed   bigint NOT NULL,
@@ -93,11 +93,12 @@ CREATE TABLE idem_purge_state (
     events_given_up bigint NOT NULL,
     full_since     timestamptz,
     last_error     text,
-    last_error_at  timestamptz
+    last_error_at  timestamptz,
+    last_pass      timestamptz
 );
 COMMENT ON TABLE idem_purge_state IS 'what purging has done to each dedup table so far';
 COMMENT ON COLUMN idem_purge_state.dedup IS 'the dedup table';
-COMMENT ON COLUMN idem_purge_state.last_change IS 'when something was last done, or failed';
+COMMENT ON COLUMN idem_purge_state.last_change IS 'when something was last done, or failed; null = never';
 COMMENT ON COLUMN idem_purge_state.turned IS 'how many generations were opened';
 COMMENT ON COLUMN idem_purge_state.retired IS 'how many generations were retired and emptied';
 COMMENT ON COLUMN idem_purge_state.events_freed IS 'expired events in them';
@@ -107,6 +108,7 @@ COMMENT ON COLUMN idem_purge_state.events_given_up IS 'unsettled events forgotte
 COMMENT ON COLUMN idem_purge_state.full_since IS 'since when the ring has no slot to go on to; null = it has';
 COMMENT ON COLUMN idem_purge_state.last_error IS 'why the latest pass failed; null = it did not';
 COMMENT ON COLUMN idem_purge_state.last_error_at IS 'when it did so first';
+COMMENT ON COLUMN idem_purge_state.last_pass IS 'when a pass last came through the table, the worker''s or one by hand; a pass with nothing to do is noted once an hour';
 
 CREATE TABLE idem_clock (
     only_row      boolean PRIMARY KEY,

@@ -3,6 +3,7 @@
 
 #include "core/ring.hpp"
 #include "server/base/arguments.hpp"
+#include "server/base/extension.hpp"
 #include "server/base/postgres.hpp"
 #include "server/base/privileges.hpp"
 #include "server/base/shared_memory.hpp"
@@ -12,6 +13,7 @@
 #include "server/ring/touch.hpp"
 #include "server/table/dedup_table.hpp"
 #include "server/table/filter_memory.hpp"
+#include "server/table/partitions.hpp"
 #include "server/worker/status.hpp"
 
 using namespace idem;
@@ -50,6 +52,10 @@ PG_FUNCTION_INFO_V1(idem_purge);
 PG_FUNCTION_INFO_V1(idem_bypassed);
 PG_FUNCTION_INFO_V1(idem_filter);
 PG_FUNCTION_INFO_V1(idem_preloaded);
+PG_FUNCTION_INFO_V1(idem_slots);
+PG_FUNCTION_INFO_V1(idem_gate_relation);
+PG_FUNCTION_INFO_V1(idem_why_no_worker);
+PG_FUNCTION_INFO_V1(idem_unknown_databases);
 PG_FUNCTION_INFO_V1(idem_worker_passes);
 PG_FUNCTION_INFO_V1(idem_worker_progress);
 
@@ -115,6 +121,40 @@ Datum idem_filter(PG_FUNCTION_ARGS) {
     PG_RETURN_DATUM(HeapTupleGetDatum(heap_form_tuple(BlessTupleDesc(desc), values, nulls)));
 }
 
+Datum idem_slots(PG_FUNCTION_ARGS) {
+    InitMaterializedSRF(fcinfo, 0);
+    auto put = [](const Partition &partition, void *argument) {
+        auto *result = static_cast<ReturnSetInfo *>(argument);
+        Datum values[] = {Int16GetDatum(static_cast<int16>(partition.slot)), ObjectIdGetDatum(partition.relation),
+                          Int64GetDatum(partition.heap_bytes), Int64GetDatum(partition.bytes),
+                          Int64GetDatum(partition.events)};
+        bool nulls[5] = {};
+        tuplestore_putvalues(result->setResult, result->setDesc, values, nulls);
+    };
+    ReadPartitions(PG_GETARG_OID(0), put, fcinfo->resultinfo);
+    return Datum{0};
+}
+
+Datum idem_gate_relation([[maybe_unused]] PG_FUNCTION_ARGS) { PG_RETURN_OID(InstalledExtension().gate); }
+
+Datum idem_why_no_worker(PG_FUNCTION_ARGS) {
+    const char *why = WhyNoWorker();
+    if (why == nullptr) PG_RETURN_NULL();
+    PG_RETURN_TEXT_P(cstring_to_text(why));
+}
+
+Datum idem_unknown_databases(PG_FUNCTION_ARGS) {
+    InitMaterializedSRF(fcinfo, MAT_SRF_USE_EXPECTED_DESC);
+    auto *result = reinterpret_cast<ReturnSetInfo *>(fcinfo->resultinfo);
+    List *unknown = UnknownDatabases();
+    for (int i = 0; i < list_length(unknown); i++) {
+        Datum value = CStringGetTextDatum(static_cast<const char *>(list_nth(unknown, i)));
+        bool null = false;
+        tuplestore_putvalues(result->setResult, result->setDesc, &value, &null);
+    }
+    return Datum{0};
+}
+
 Datum idem_worker_passes(PG_FUNCTION_ARGS) {
     InitMaterializedSRF(fcinfo, 0);
     auto *result = reinterpret_cast<ReturnSetInfo *>(fcinfo->resultinfo);
@@ -122,8 +162,10 @@ Datum idem_worker_passes(PG_FUNCTION_ARGS) {
     if (passes) {
         bool finished = passes->finished_at != 0;
         Datum values[] = {TimestampTzGetDatum(passes->started_at), TimestampTzGetDatum(passes->finished_at),
-                          Int32GetDatum(passes->purged.tables), Int32GetDatum(passes->purged.failed)};
-        bool nulls[] = {false, !finished, false, false};
+                          Int32GetDatum(passes->purged.tables), Int32GetDatum(passes->purged.failed),
+                          DirectFunctionCall2(timestamp_mi, TimestampTzGetDatum(passes->finished_at),
+                                              TimestampTzGetDatum(passes->took_since))};
+        bool nulls[] = {false, !finished, false, false, !finished};
         tuplestore_putvalues(result->setResult, result->setDesc, values, nulls);
     }
     return Datum{0};

@@ -23,7 +23,7 @@ SELECT bag_eq(
     $$VALUES ('type idem_state'), ('type idem_outcome'), ('type idem_event'), ('type idem_claim'),
              ('type idem_event_claim'), ('type idem_due_event'), ('type idem_event_lease'), ('table idem_registry'),
              ('table idem_handler_policy'), ('view idem_policy'), ('table idem_control'), ('table idem_generation'), ('table idem_purge_state'),
-             ('table idem_clock'), ('table idem_gate'), ('view idem_tables'), ('view idem_generations'), ('view idem_purge_status'),
+             ('table idem_clock'), ('table idem_gate'), ('view idem_alarms'), ('view idem_tables'), ('view idem_generations'), ('view idem_purge_status'),
              ('view idem_stat'), ('view idem_unsettled')$$,
     'the extension has these types, tables and views');
 
@@ -63,6 +63,10 @@ SELECT set_eq(
         ('idem_unsettled_rows()',                                                                'f', 'v', 'u', false),
         ('idem_window_advice(regclass,text)',                                                    'f', 'v', 's', false),
         ('idem_worker_progress()',                                                               'f', 'v', 's', false),
+        ('idem_slots(regclass)',                                                                 'f', 'v', 's', true),
+        ('idem_gate_relation()',                                                                 'f', 'v', 's', false),
+        ('idem_why_no_worker()',                                                                 'f', 'v', 's', false),
+        ('idem_unknown_databases()',                                                             'f', 'v', 's', false),
         ('idem_preloaded()',                                                                     'f', 'v', 's', false),
         ('idem_filter(regclass)',                                                                'f', 'v', 's', true),
         ('idem_acquire(regclass,text,text,text,bytea,timestamptz,jsonb,text,interval,interval)', 'f', 'v', 'u', false),
@@ -117,7 +121,7 @@ SELECT bag_eq(
     $$VALUES ('idem_registry', 'PUBLIC', 'SELECT'), ('idem_control', 'PUBLIC', 'SELECT'),
              ('idem_handler_policy', 'PUBLIC', 'SELECT'), ('idem_policy', 'PUBLIC', 'SELECT'),
              ('idem_generation', 'PUBLIC', 'SELECT'), ('idem_purge_state', 'PUBLIC', 'SELECT'),
-             ('idem_clock', 'PUBLIC', 'SELECT'), ('idem_tables', 'PUBLIC', 'SELECT'), ('idem_generations', 'PUBLIC', 'SELECT'),
+             ('idem_clock', 'PUBLIC', 'SELECT'), ('idem_alarms', 'PUBLIC', 'SELECT'), ('idem_tables', 'PUBLIC', 'SELECT'), ('idem_generations', 'PUBLIC', 'SELECT'),
              ('idem_purge_status', 'PUBLIC', 'SELECT'), ('idem_stat', 'PUBLIC', 'SELECT'),
              ('idem_unsettled', 'PUBLIC', 'SELECT')$$,
     'of its tables nothing is granted to anybody, but SELECT on all but the gate to PUBLIC');

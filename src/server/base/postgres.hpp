@@ -9,6 +9,8 @@
 #include <string_view>
 #include <type_traits>
 
+#include <sys/stat.h>
+
 extern "C" {
 #include "postgres.h"
 
@@ -30,17 +32,21 @@ extern "C" {
 #include "catalog/pg_database.h"
 #include "catalog/pg_enum.h"
 #include "catalog/pg_extension.h"
+#include "catalog/pg_index.h"
 #include "catalog/pg_inherits.h"
 #include "catalog/pg_proc.h"
+#include "catalog/pg_subscription_rel.h"
 #include "catalog/pg_trigger.h"
 #include "catalog/pg_type.h"
 #include "commands/async.h"
 #include "commands/comment.h"
+#include "commands/dbcommands.h"
 #include "commands/extension.h"
 #include "commands/trigger.h"
 #include "common/hashfn.h"
 #include "common/pg_lzcompress.h"
 #include "common/pg_prng.h"
+#include "common/relpath.h"
 #include "executor/executor.h"
 #include "executor/spi.h"
 #include "fmgr.h"
@@ -86,6 +92,7 @@ extern "C" {
 #include "utils/resowner.h"
 #include "utils/snapmgr.h"
 #include "utils/syscache.h"
+#include "utils/timeout.h"
 #include "utils/timestamp.h"
 #include "utils/tuplestore.h"
 #include "utils/typcache.h"
@@ -205,6 +212,17 @@ inline bool WalkPlanStates(PlanState *node, bool (*walk)(PlanState *, void *)) {
     return planstate_tree_walker(node, walk, nullptr);
 #else
     return planstate_tree_walker(node, reinterpret_cast<bool (*)()>(reinterpret_cast<void (*)()>(walk)), nullptr);
+#endif
+}
+
+inline void PathOfMainFork(Oid tablespace, Oid file, char *path, size_t size) {
+#if PG_VERSION_NUM >= 180000
+    RelPathStr found = GetRelationPath(MyDatabaseId, tablespace, file, INVALID_PROC_NUMBER, MAIN_FORKNUM);
+    strlcpy(path, found.str, size);
+#else
+    char *found = GetRelationPath(MyDatabaseId, tablespace, file, -1, MAIN_FORKNUM);
+    strlcpy(path, found, size);
+    pfree(found);
 #endif
 }
 

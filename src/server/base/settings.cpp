@@ -25,6 +25,7 @@ int max_result_size_kb = 1024;
 bool purge_enabled = true;
 int purge_lock_timeout_ms = 500;
 int purge_naptime_s = 60;
+int purge_table_timeout_s = 3600;
 int stat_handlers = 100;
 bool verify_purge = true;
 
@@ -32,6 +33,14 @@ List *DatabaseNames() {
     List *names = nullptr;
     (void)SplitNames(databases, &names);
     return names;
+}
+
+bool IsListed(const char *database) {
+    List *names = DatabaseNames();
+    if (names == nullptr) return true;
+    for (int i = 0; i < list_length(names); i++)
+        if (strcmp(static_cast<const char *>(list_nth(names, i)), database) == 0) return true;
+    return false;
 }
 
 void DefineSettings() {
@@ -156,6 +165,19 @@ void DefineSettings() {
         /* bootValue= */ 60,
         /* minValue= */ 1,
         /* maxValue= */ 24 * 60 * 60,
+        /* context= */ PGC_SIGHUP,
+        /* flags= */ GUC_UNIT_S,
+        /* check_hook= */ nullptr,
+        /* assign_hook= */ nullptr,
+        /* show_hook= */ nullptr);
+    DefineCustomIntVariable(
+        /* name= */ "idem.purge_table_timeout",
+        /* short_desc= */ "Sets how long a pass over all dedup tables stays with one of them.",
+        /* long_desc= */ "What is left to do there is tried again by the next pass. Zero turns the limit off.",
+        /* valueAddr= */ &purge_table_timeout_s,
+        /* bootValue= */ 3600,
+        /* minValue= */ 0,
+        /* maxValue= */ 7 * 24 * 60 * 60,
         /* context= */ PGC_SIGHUP,
         /* flags= */ GUC_UNIT_S,
         /* check_hook= */ nullptr,

@@ -14,6 +14,9 @@ extern int clock_patience_s;
 // The names in idem.databases, as a list of char * in the current memory context; nullptr = all databases.
 List *DatabaseNames();
 
+// Whether purging in a database of that name is wanted: idem.databases names it, or none.
+bool IsListed(const char *database);
+
 // idem.max_result_size, in kB: the largest result that idem_commit and idem_accept store.
 extern int max_result_size_kb;
 
@@ -31,6 +34,9 @@ extern int purge_lock_timeout_ms;
 
 // idem.purge_naptime, in s: how long the worker rests between two passes.
 extern int purge_naptime_s;
+
+// idem.purge_table_timeout, in s: how long a pass over all tables stays with one; 0 = as long as it takes.
+extern int purge_table_timeout_s;
 
 // idem.stat_handlers: of so many handlers is counted what they are answered. Without preloading there is none.
 extern int stat_handlers;

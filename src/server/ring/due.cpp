@@ -36,14 +36,17 @@ bool IsTurnDue(DedupTable &table) {
 }  // namespace
 
 bool IsSubscribed(const DedupTable &table) {
-    auto has_subscription = [](Oid relation) {
-        CatCList *subscriptions = SearchSysCacheList1(SUBSCRIPTIONRELMAP, ObjectIdGetDatum(relation));
-        bool has = subscriptions->n_members > 0;
-        ReleaseSysCacheList(subscriptions);
-        return has;
-    };
-    bool subscribed = has_subscription(table.relation);
-    for (int i = 0; i < table.slot_count && !subscribed; i++) subscribed = has_subscription(table.slots[i].relation);
+    // Most databases subscribe to nothing, and then this catalog is empty: the cache would scan its index each time.
+    bool subscribed = false;
+    Relation catalog = table_open(SubscriptionRelRelationId, AccessShareLock);
+    SysScanDesc scan = systable_beginscan(catalog, InvalidOid, false, nullptr, 0, nullptr);
+    while (HeapTuple tuple = systable_getnext(scan)) {
+        Oid relation = reinterpret_cast<Form_pg_subscription_rel>(GETSTRUCT(tuple))->srrelid;
+        subscribed = subscribed || relation == table.relation;
+        for (int i = 0; i < table.slot_count; i++) subscribed = subscribed || relation == table.slots[i].relation;
+    }
+    systable_endscan(scan);
+    table_close(catalog, AccessShareLock);
     return subscribed;
 }
 
@@ -52,7 +55,8 @@ Due WhatIsDue(const Pass &pass) {
     InStep(pass.dedup, pass.patience, [&](DedupTable &table) {
         for (int64_t g = table.oldest_generation; g < table.current_generation; g++)
             due.seal = due.seal || NeedsSeal(table, g, pass.pace);
-        due.failed_before = HasFailed(table.relation);
+        PurgeRecord record = ReadPurgeRecord(table.relation);
+        due.record = record.failed || IsPassNews(record.last_pass);
         if (IsSubscribed(table)) return true;
         due.retire = MayHaveExpired(table) || ExpiredBeforeOlder(table);
         due.turn = IsTurnDue(table);

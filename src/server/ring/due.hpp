@@ -11,7 +11,7 @@ struct Due {
     bool tidy;
     bool retire;
     bool turn;
-    bool failed_before;  // the latest pass did, so that its success is news
+    bool record;  // that the pass came through: the latest one failed, or is to be recorded anyway
 };
 Due WhatIsDue(const Pass &pass);
 

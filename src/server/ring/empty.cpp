@@ -29,7 +29,11 @@ void TruncateSlot(const DedupTable &table, const Slot &slot) {
     PurgeDone done = {};
     done.bytes_freed = DatumGetInt64(DirectFunctionCall1(pg_total_relation_size, ObjectIdGetDatum(slot.relation)));
     Execute(psprintf("TRUNCATE TABLE ONLY %s", QualifiedNameOf(slot.relation)));
+    LimitLockWaits();
     RecordPurge(table.relation, done);
+    ereport(LOG,
+            (errmsg("idem emptied partition \"%s\" of dedup table \"%s\"", get_rel_name(slot.relation), table.name),
+             errdetail("%lld bytes were freed.", static_cast<long long>(done.bytes_freed))));
 }
 
 Emptied EmptySlot(DedupTable &table, int64_t generation, Proof proof) {
@@ -58,12 +62,13 @@ void AdoptStrays(const Pass &pass) {
     InStep(pass.dedup, pass.patience, [&](DedupTable &table) {
         int64_t first = table.current_generation - table.slot_count + 1;
         if (first >= table.oldest_generation) return false;
-        CloseGate(pass.gate_timeout_ms);
+        LimitLockWaits();
         for (int64_t g = first; g < table.oldest_generation; g++) {
             RecordOpened(table.relation, g);
             RecordSealed(table.relation, g);
         }
         WriteRingPosition(table.relation, {table.slot_count, first, table.current_generation});
+        CloseGate(pass.gate_timeout_ms);
         return true;
     });
 }

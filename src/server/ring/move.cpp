@@ -49,6 +49,7 @@ void MoveUnsettled(const Pass &pass, int64_t generation) {
         if (!sealed) return false;
         Oid dedup = table.relation;
         int moved = MoveSome(table, generation);
+        if (moved > 0) LimitLockWaits();
         if (moved > 0) RecordPurge(dedup, PurgeDone{.events_moved = moved});
         return moved > 0;
     };

@@ -8,14 +8,15 @@
 #include "server/ring/clear.hpp"
 #include "server/ring/due.hpp"
 #include "server/ring/empty.hpp"
+#include "server/ring/look.hpp"
 #include "server/ring/progress.hpp"
 #include "server/ring/record.hpp"
 #include "server/ring/retire.hpp"
 #include "server/ring/seal.hpp"
+#include "server/ring/time_limit.hpp"
 #include "server/ring/turn.hpp"
 #include "server/table/filter_memory.hpp"
 #include "server/table/ghosts.hpp"
-#include "server/table/registry.hpp"
 
 namespace idem {
 namespace {
@@ -27,30 +28,39 @@ Pass PassOver(Oid dedup, Patience patience, Pace pace) {
 void NameTable(void *name) { errcontext("purge of dedup table \"%s\"", static_cast<const char *>(name)); }
 
 // In a transaction of its own, which needs the table neither in order nor unlocked; tells whether the failure is news.
+// What can't be recorded is.
 bool IsNews(Oid dedup, const char *failure) {
-    if (!ConditionalLockRelationOid(dedup, ShareUpdateExclusiveLock)) return true;
-    bool news = RecordFailure(dedup, failure);
+    bool news = true;
+    auto all = [](const ErrorData &) { return true; };
+    (void)InSubtransaction(all, [&] {
+        int level = NewGUCNestLevel();
+        LimitLockWaits();
+        if (ConditionalLockRelationOid(dedup, ShareUpdateExclusiveLock)) {
+            PushActiveSnapshot(GetTransactionSnapshot());
+            news = RecordFailure(dedup, failure);
+            PopActiveSnapshot();
+        }
+        AtEOXact_GUC(false, level);
+    });
     SPI_commit();
     return news;
-}
-
-// Lets go of the snapshots that an error has left active, but for the procedure's own: SPI_rollback wants it so.
-void PopSnapshotsOfStep() {
-    Snapshot outer = ActivePortal != nullptr ? ActivePortal->portalSnapshot : nullptr;
-    while (ActiveSnapshotSet() && GetActiveSnapshot() != outer) PopActiveSnapshot();
 }
 
 // The error that has been caught, whose transaction is rolled back; nullptr if it was only that a lock could not be had
 // in time, or that the extension or the table is gone. Someone who cancels what he has called himself wants all of it
 // to stop.
-ErrorData *RollBack(Oid dedup, Pace pace, MemoryContext context) {
+ErrorData *RollBack(Oid dedup, const char *name, Pace pace, MemoryContext context) {
     MemoryContextSwitchTo(context);
     ErrorData *error = CopyErrorData();
     FlushErrorState();
-    PopSnapshotsOfStep();
+    bool out_of_time = StopTimeLimit() && error->sqlerrcode == ERRCODE_QUERY_CANCELED;
     SPI_rollback();
     MemoryContextSwitchTo(context);
-    if (error->sqlerrcode == ERRCODE_QUERY_CANCELED && pace == Pace::AtOnce) ReThrowError(error);
+    if (out_of_time) {
+        error->message = psprintf("purge of dedup table \"%s\" took longer than idem.purge_table_timeout", name);
+        error->hint = pstrdup("Find out what it waited for, or raise idem.purge_table_timeout.");
+    }
+    if (error->sqlerrcode == ERRCODE_QUERY_CANCELED && pace == Pace::AtOnce && !out_of_time) ReThrowError(error);
     if (error->sqlerrcode == ERRCODE_LOCK_NOT_AVAILABLE) return nullptr;
     bool there = OidIsValid(get_extension_oid("idem", true)) && SearchSysCacheExists1(RELOID, ObjectIdGetDatum(dedup));
     return there ? error : nullptr;
@@ -61,6 +71,7 @@ bool TryTable(Oid dedup, char *name, Pace pace) {
     MemoryContext context = CurrentMemoryContext;
     ErrorData *volatile error = nullptr;
     ErrorContextCallback callback = {error_context_stack, NameTable, name};
+    StartTimeLimit(purge_table_timeout_s);
     PG_TRY();
     {
         error_context_stack = &callback;
@@ -69,9 +80,10 @@ bool TryTable(Oid dedup, char *name, Pace pace) {
     PG_CATCH();
     {
         error_context_stack = callback.previous;
-        error = RollBack(dedup, pace, context);
+        error = RollBack(dedup, name, pace, context);
     }
     PG_END_TRY();
+    (void)StopTimeLimit();
     error_context_stack = callback.previous;
     MemoryContextSwitchTo(context);
     if (error == nullptr) return true;
@@ -123,7 +135,12 @@ void PurgeTable(Oid dedup, Patience patience, Pace pace) {
         TurnRing(pass);
         SealGenerations(pass);
     }
-    if (due.failed_before) InStep(dedup, patience, [&](DedupTable &) { return RecordFailure(dedup, nullptr); });
+    if (!due.record) return;
+    InStep(dedup, patience, [&](DedupTable &) {
+        RecordFailure(dedup, nullptr);
+        RecordPass(dedup);
+        return true;
+    });
 }
 
 Purged PurgeDatabase(Pace pace, Whose whose) {
@@ -136,17 +153,21 @@ Purged PurgeDatabase(Pace pace, Whose whose) {
     DropStats(TableExists, DatabaseExists);
     MemoryContext context = AllocSetContextCreate(TopMemoryContext, "idem purge", ALLOCSET_DEFAULT_SIZES);
     MemoryContext caller = MemoryContextSwitchTo(context);
-    List *tables = RegisteredTables();
+    Looks looks = LookAtAll();
     Purged purged = {};
-    for (int i = 0; i < list_length(tables); i++) {
-        CHECK_FOR_INTERRUPTS();
-        Oid dedup = list_nth_oid(tables, i);
-        if (!OidIsValid(get_extension_oid("idem", true))) break;
-        char *name = get_rel_name(dedup);
-        if (name == nullptr || !OwnsRelation(dedup, GetUserId())) continue;
-        purged.tables++;
-        TellLateEvents(dedup, name);
-        if (!TryTable(dedup, name, pace)) purged.failed++;
+    // What failed before comes last, as it may take its time to fail again.
+    for (bool failed_before : {false, true}) {
+        for (int i = 0; i < looks.count; i++) {
+            const Look &look = looks.of[i];
+            if (look.failed_before != failed_before) continue;
+            CHECK_FOR_INTERRUPTS();
+            if (!OidIsValid(get_extension_oid("idem", true))) break;
+            char *name = get_rel_name(look.dedup);
+            if (name == nullptr || !OwnsRelation(look.dedup, GetUserId())) continue;
+            purged.tables++;
+            TellLateEvents(look.dedup, name);
+            if (look.due && !TryTable(look.dedup, name, pace)) purged.failed++;
+        }
     }
     ReportIdle();
     MemoryContextSwitchTo(caller);

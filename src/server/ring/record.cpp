@@ -1,5 +1,7 @@
 #include "server/ring/record.hpp"
 
+#include "core/failure.hpp"
+#include "core/state.hpp"
 #include "server/base/extension.hpp"
 #include "server/base/own_table.hpp"
 
@@ -19,7 +21,10 @@ enum StateColumn {
     kFullSince,
     kLastError,
     kLastErrorAt,
+    kLastPass,
 };
+
+constexpr Micros kBetweenRecords = 3600 * kSecond;
 
 Oid Table() { return InstalledExtension().purge_state; }
 
@@ -29,7 +34,7 @@ OwnRow ReadState(Oid dedup, bool *found) {
     row.Set(kDedup, ObjectIdGetDatum(dedup));
     for (int column = kTurned; column <= kEventsGivenUp; column++) row.Set(column, Int64GetDatum(0));
     *found = ReadOwnRows(Table(), KeyOf(dedup), [&](HeapTuple tuple, TupleDesc desc) {
-                 for (int column = kTurned; column <= kLastErrorAt; column++) {
+                 for (int column = kTurned; column <= kLastPass; column++) {
                      bool null = false;
                      Datum value = heap_getattr(tuple, column, desc, &null);
                      if (column == kLastError && !null) value = PointerGetDatum(PG_DETOAST_DATUM_COPY(value));
@@ -39,14 +44,26 @@ OwnRow ReadState(Oid dedup, bool *found) {
     return row;
 }
 
-// One reading of the clock says when the row changed and, in that column, since when it is so.
-void WriteState(Oid dedup, bool found, OwnRow row, int since) {
-    row.SetNow(kLastChange);
-    row.Set(since, row.values[kLastChange - 1]);
+void WriteRow(Oid dedup, bool found, const OwnRow &row) {
     if (found)
         UpdateOwnRow(Table(), KeyOf(dedup), row);
     else
         InsertOwnRow(Table(), row);
+}
+
+// One reading of the clock says when the row changed and, in that column, since when it is so.
+void WriteState(Oid dedup, bool found, OwnRow row, int since) {
+    row.SetNow(kLastChange);
+    row.Set(since, row.values[kLastChange - 1]);
+    WriteRow(dedup, found, row);
+}
+
+PurgeRecord FromRow(HeapTuple tuple, TupleDesc desc) {
+    PurgeRecord record = {};
+    record.failed = !heap_attisnull(tuple, kLastError, desc);
+    if (!heap_attisnull(tuple, kLastPass, desc))
+        record.last_pass = DatumGetTimestampTz(ColumnOf(tuple, kLastPass, desc));
+    return record;
 }
 
 bool Has(const OwnRow &row, int column) { return row.given[column - 1] && !row.nulls[column - 1]; }
@@ -82,7 +99,7 @@ bool RecordFailure(Oid dedup, const char *error) {
     OwnRow row = ReadState(dedup, &found);
     bool failed = Has(row, kLastError);
     if (error == nullptr ? !failed
-                         : failed && TextDatumGetCString(row.values[kLastError - 1]) == std::string_view(error))
+                         : failed && SameButForNumbers(TextDatumGetCString(row.values[kLastError - 1]), error))
         return false;
     row.SetOrNull(kLastError, error != nullptr, error != nullptr ? CStringGetTextDatum(error) : Datum{0});
     row.SetNull(kLastErrorAt);
@@ -90,9 +107,30 @@ bool RecordFailure(Oid dedup, const char *error) {
     return true;
 }
 
-bool HasFailed(Oid dedup) {
+void RecordPass(Oid dedup) {
     bool found = false;
-    return Has(ReadState(dedup, &found), kLastError);
+    OwnRow row = ReadState(dedup, &found);
+    row.SetNow(kLastPass);
+    WriteRow(dedup, found, row);
+}
+
+bool IsPassNews(std::optional<TimestampTz> recorded) {
+    if (!recorded) return true;
+    TimestampTz now = GetCurrentTimestamp();
+    return *recorded > now || *recorded + kBetweenRecords < now;
+}
+
+PurgeRecord ReadPurgeRecord(Oid dedup) {
+    PurgeRecord record = {};
+    ReadOwnRows(Table(), KeyOf(dedup), [&](HeapTuple tuple, TupleDesc desc) { record = FromRow(tuple, desc); });
+    return record;
+}
+
+void ReadPurgeRecords(void (*use)(Oid dedup, const PurgeRecord &, void *), void *argument) {
+    OwnKey all = {};
+    ReadOwnRows(Table(), all, [&](HeapTuple tuple, TupleDesc desc) {
+        use(DatumGetObjectId(ColumnOf(tuple, kDedup, desc)), FromRow(tuple, desc), argument);
+    });
 }
 
 }  // namespace idem

@@ -23,6 +23,7 @@ bool RetireOldest(const Pass &pass, DedupTable &table, LockRelId *locked) {
 
     const Slot &slot = table.SlotOf(generation);
     if (!ConditionalLockRelationOid(slot.relation, ShareLock)) return false;
+    LimitLockWaits();
     Census census = {};
     std::optional<Generation> known = ReadGeneration(table.relation, generation);
     bool vouched = known && known->census && table.current && HasColumn(table, generation);
@@ -40,8 +41,6 @@ bool RetireOldest(const Pass &pass, DedupTable &table, LockRelId *locked) {
                       errdetail("They were neither settled nor resolved within the table's unresolved_window.")));
 
     KeepGhost(table.relation, slot.number, generation);
-    CloseGate(pass.gate_timeout_ms);
-    UnpublishColumn(table.relation, slot.number);
     WriteRingPosition(table.relation, {table.slot_count, generation + 1, table.current_generation});
     RecordRetired(table.relation, generation);
     PurgeDone done = {};
@@ -49,6 +48,8 @@ bool RetireOldest(const Pass &pass, DedupTable &table, LockRelId *locked) {
     done.events_freed = census.events;
     done.events_given_up = census.unsettled;
     RecordPurge(table.relation, done);
+    CloseGate(pass.gate_timeout_ms);
+    UnpublishColumn(table.relation, slot.number);
 
     Relation partition = table_open(slot.relation, NoLock);
     *locked = partition->rd_lockInfo.lockRelId;

@@ -67,6 +67,7 @@ std::optional<BuiltColumn> Seal(DedupTable &table, int64_t generation, Pace pace
 
     std::optional<BuiltColumn> built;
     if (builds) built = FinishColumn(&build);
+    LimitLockWaits();
     RecordCensus(table.relation, generation, census);
     // Sessions look for the table's filter when they load the table.
     CacheInvalidateRelcacheByRelid(table.relation);

@@ -2,6 +2,7 @@
 
 #include "server/base/extension.hpp"
 #include "server/base/privileges.hpp"
+#include "server/base/settings.hpp"
 
 namespace idem {
 namespace {
@@ -15,6 +16,12 @@ bool LockTable(Oid dedup, Patience patience) {
 }
 
 }  // namespace
+
+void LimitLockWaits() {
+    char timeout[16];
+    pg_ltoa(purge_lock_timeout_ms, timeout);
+    (void)set_config_option("lock_timeout", timeout, PGC_USERSET, PGC_S_SESSION, GUC_ACTION_SAVE, true, 0, false);
+}
 
 DedupTable *BeginStep(Oid dedup, Patience patience, Caller *caller) {
     // Nothing here wants a snapshot older than its locks.
@@ -38,6 +45,9 @@ DedupTable *BeginStep(Oid dedup, Patience patience, Caller *caller) {
 void EndStep(const Caller &caller) {
     AtEOXact_GUC(false, caller.guc_level);
     SetUserIdAndSecContext(caller.user, caller.security_context);
+}
+
+void CommitStep() {
     // Nobody shall wait at the gate for a disk. Whatever is written to a generation comes later in the log than the
     // turn that opened it, so a crash that loses the turn loses that too.
     (void)set_config_option("synchronous_commit", "off", PGC_USERSET, PGC_S_SESSION, GUC_ACTION_LOCAL, true, 0, false);

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "server/base/postgres.hpp"
+#include "server/base/subtransaction.hpp"
 #include "server/table/dedup_table.hpp"
 
 namespace idem {
@@ -37,24 +38,36 @@ struct Caller {
 // not wait, locked. Raises 42704 if the extension is gone.
 DedupTable *BeginStep(Oid dedup, Patience patience, Caller *caller);
 
-// Ends the step: switches back, and commits.
+// Lets no lock be waited for longer than idem.purge_lock_timeout, until the step ends: for who is to write to idem's
+// own tables, which somebody may have locked, while others wait for him.
+void LimitLockWaits();
+
+// Makes whoever called the user again.
 void EndStep(const Caller &caller);
 
+// Commits what the step has done.
+void CommitStep();
+
 // Runs step(table) as a step; false if there was none, or it returned false. It is called in a transaction with a
-// non-atomic SPI connection (SPI_OPT_NONATOMIC), and leaves a new transaction. Who catches an error of the step rolls
-// back, which switches the user back too.
+// non-atomic SPI connection (SPI_OPT_NONATOMIC), and leaves a new transaction. An error of the step leaves nothing of
+// it, wherever it was raised: the subtransaction takes back the user, snapshots, and the connections to SPI of whatever
+// function or trigger was running, so that whoever catches it is at his own connection and may roll back.
 template <class F>
 bool InStep(Oid dedup, Patience patience, F step) {
-    Caller caller;
-    DedupTable *table = BeginStep(dedup, patience, &caller);
     bool done = false;
-    if (table != nullptr) {
-        // A procedure's portal would make a snapshot for SPI where there is none; the worker has no portal.
-        PushActiveSnapshot(GetTransactionSnapshot());
-        done = step(*table);
-        PopActiveSnapshot();
-    }
-    EndStep(caller);
+    auto nothing = [](const ErrorData &) { return false; };
+    (void)InSubtransaction(nothing, [&] {
+        Caller caller;
+        DedupTable *table = BeginStep(dedup, patience, &caller);
+        if (table != nullptr) {
+            // A procedure's portal would make a snapshot for SPI where there is none; the worker has no portal.
+            PushActiveSnapshot(GetTransactionSnapshot());
+            done = step(*table);
+            PopActiveSnapshot();
+        }
+        EndStep(caller);
+    });
+    CommitStep();
     return done;
 }
 

@@ -53,12 +53,13 @@ void TurnRing(const Pass &pass) {
         // Someone may have opened it meanwhile.
         if (table.current_generation != *before) return false;
         ReportProgress(table.relation, Phase::Turn, 0, 0);
-        CloseGate(pass.gate_timeout_ms);
+        LimitLockWaits();
         RecordSealed(table.relation, table.current_generation);
         RecordOpened(table.relation, table.current_generation + 1);
         WriteRingPosition(table.relation, {table.slot_count, table.oldest_generation, table.current_generation + 1});
         RecordPurge(table.relation, PurgeDone{.turned = 1});
         RecordFull(table.relation, false);
+        CloseGate(pass.gate_timeout_ms);
         return true;
     });
 }

@@ -276,6 +276,8 @@ std::optional<FilterColumn> PublishedColumn(Oid dedup, int slot, int64_t generat
     return column;
 }
 
+bool HasFilterMemory() { return memory != nullptr; }
+
 void TouchFilter(Oid partition) {
     WithLock(LW_EXCLUSIVE, [&] {
         for (int i = 0; i < memory->used; i++) {

@@ -85,6 +85,9 @@ bool IsPublished(Oid dedup, int slot, int64_t generation);
 // caller keeps other builders out.
 std::optional<FilterColumn> PublishedColumn(Oid dedup, int slot, int64_t generation);
 
+// Whether there is memory for filters at all.
+bool HasFilterMemory();
+
 // Whether somebody else has written to the slot since its column was last started.
 bool IsTouched(Oid dedup, int slot);
 

@@ -35,7 +35,8 @@ void UnderGate(F call) {
 }
 #endif
 
-// Takes the gate exclusively until the transaction ends; waits `timeout_ms` at most, then raises 55P03.
+// Takes the gate exclusively until the transaction ends, which is to follow at once: whatever may wait, such as writing
+// to idem's own tables, is done before. Waits `timeout_ms` at most, then raises 55P03.
 void CloseGate(int timeout_ms);
 
 }  // namespace idem

@@ -20,22 +20,35 @@ enum GenerationColumn {
 
 Oid Table() { return InstalledExtension().generation; }
 
+Generation FromRow(HeapTuple tuple, TupleDesc desc) {
+    Generation read = {};
+    read.opened_at = DatumGetTimestampTz(ColumnOf(tuple, kOpenedAt, desc));
+    if (heap_attisnull(tuple, kScannedAt, desc)) return read;
+    read.scanned_at = DatumGetTimestampTz(ColumnOf(tuple, kScannedAt, desc));
+    Census census = {};
+    census.events = DatumGetInt64(ColumnOf(tuple, kEvents, desc));
+    census.unsettled = DatumGetInt64(ColumnOf(tuple, kUnsettled, desc));
+    if (!heap_attisnull(tuple, kNewestExpiry, desc))
+        census.newest_expiry = DatumGetTimestampTz(ColumnOf(tuple, kNewestExpiry, desc));
+    read.census = census;
+    return read;
+}
+
 }  // namespace
 
 std::optional<Generation> ReadGeneration(Oid dedup, int64_t generation) {
-    Generation read = {};
-    bool found = ReadOwnRows(Table(), KeyOf(dedup, generation), [&](HeapTuple tuple, TupleDesc desc) {
-                     read.opened_at = DatumGetTimestampTz(ColumnOf(tuple, kOpenedAt, desc));
-                     if (heap_attisnull(tuple, kScannedAt, desc)) return;
-                     read.scanned_at = DatumGetTimestampTz(ColumnOf(tuple, kScannedAt, desc));
-                     Census census = {};
-                     census.events = DatumGetInt64(ColumnOf(tuple, kEvents, desc));
-                     census.unsettled = DatumGetInt64(ColumnOf(tuple, kUnsettled, desc));
-                     if (!heap_attisnull(tuple, kNewestExpiry, desc))
-                         census.newest_expiry = DatumGetTimestampTz(ColumnOf(tuple, kNewestExpiry, desc));
-                     read.census = census;
-                 }) > 0;
-    return found ? std::optional(read) : std::nullopt;
+    std::optional<Generation> read;
+    ReadOwnRows(Table(), KeyOf(dedup, generation),
+                [&](HeapTuple tuple, TupleDesc desc) { read = FromRow(tuple, desc); });
+    return read;
+}
+
+void ReadGenerations(void (*use)(Oid dedup, int64_t generation, const Generation &, void *), void *argument) {
+    OwnKey all = {};
+    ReadOwnRows(Table(), all, [&](HeapTuple tuple, TupleDesc desc) {
+        use(DatumGetObjectId(ColumnOf(tuple, kDedup, desc)), DatumGetInt64(ColumnOf(tuple, kGeneration, desc)),
+            FromRow(tuple, desc), argument);
+    });
 }
 
 void RecordOpened(Oid dedup, int64_t generation) {

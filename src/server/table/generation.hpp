@@ -25,6 +25,9 @@ struct Generation {
 // The generation as registered now; nothing if it isn't in the ring.
 std::optional<Generation> ReadGeneration(Oid dedup, int64_t generation);
 
+// Calls use() on every generation that is registered, whatever its table; they come in the order of tables and numbers.
+void ReadGenerations(void (*use)(Oid dedup, int64_t generation, const Generation &, void *), void *argument);
+
 // Each writes one row. The caller has locked the ring against others who turn it.
 void RecordOpened(Oid dedup, int64_t generation);
 void RecordSealed(Oid dedup, int64_t generation);

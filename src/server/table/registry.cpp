@@ -10,14 +10,16 @@ namespace {
 // Columns of idem_control, as sql/tables.sql makes them.
 enum ControlColumn { kDedup = 1, kSlots, kOldest, kCurrent };
 
+RingPosition FromRow(HeapTuple tuple, TupleDesc desc) {
+    return {DatumGetInt16(ColumnOf(tuple, kSlots, desc)), DatumGetInt64(ColumnOf(tuple, kOldest, desc)),
+            DatumGetInt64(ColumnOf(tuple, kCurrent, desc))};
+}
+
 }  // namespace
 
 bool ReadRingPosition(Oid dedup, RingPosition *position) {
-    return ReadOwnRows(InstalledExtension().control, KeyOf(dedup), [&](HeapTuple tuple, TupleDesc desc) {
-               position->slots = DatumGetInt16(ColumnOf(tuple, kSlots, desc));
-               position->oldest = DatumGetInt64(ColumnOf(tuple, kOldest, desc));
-               position->current = DatumGetInt64(ColumnOf(tuple, kCurrent, desc));
-           }) > 0;
+    return ReadOwnRows(InstalledExtension().control, KeyOf(dedup),
+                       [&](HeapTuple tuple, TupleDesc desc) { *position = FromRow(tuple, desc); }) > 0;
 }
 
 void Register(Oid dedup, const Policy &policy, RingPosition position) {
@@ -54,11 +56,19 @@ void WriteRingPosition(Oid dedup, RingPosition position) {
 
 List *RegisteredTables() {
     List *tables = NIL;
+    auto add = [](Oid dedup, const RingPosition &, void *argument) {
+        auto *tables = static_cast<List **>(argument);
+        *tables = lappend_oid(*tables, dedup);
+    };
+    ReadRingPositions(add, &tables);
+    return tables;
+}
+
+void ReadRingPositions(void (*use)(Oid dedup, const RingPosition &, void *), void *argument) {
     OwnKey all = {};
     ReadOwnRows(InstalledExtension().control, all, [&](HeapTuple tuple, TupleDesc desc) {
-        tables = lappend_oid(tables, DatumGetObjectId(ColumnOf(tuple, kDedup, desc)));
+        use(DatumGetObjectId(ColumnOf(tuple, kDedup, desc)), FromRow(tuple, desc), argument);
     });
-    return tables;
 }
 
 }  // namespace idem

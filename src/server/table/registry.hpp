@@ -20,11 +20,14 @@ bool ReadRingPosition(Oid dedup, RingPosition *position);
 // written whatever privileges the user has on it. Raises 42710 if the table is registered already.
 void Register(Oid dedup, const Policy &policy, RingPosition position);
 
-// Writes the ring's position and tells all sessions when the transaction commits. The caller holds the gate
-// exclusively, and keeps it until then.
+// Writes the ring's position and tells all sessions when the transaction commits. The caller closes the
+// gate before it commits.
 void WriteRingPosition(Oid dedup, RingPosition position);
 
 // The registered tables, as a list of OIDs; dropped ones among them.
 List *RegisteredTables();
+
+// Calls use() on every registered table, dropped ones among them, in the order of their OIDs.
+void ReadRingPositions(void (*use)(Oid dedup, const RingPosition &, void *), void *argument);
 
 }  // namespace idem

@@ -4,6 +4,7 @@
 #include "server/base/postgres.hpp"
 #include "server/base/settings.hpp"
 #include "server/claim/stat_memory.hpp"
+#include "server/worker/status.hpp"
 #include "server/worker/worker.hpp"
 
 namespace idem {
@@ -26,6 +27,9 @@ Oid position = InvalidOid;
 
 bool shortage_reported = false;
 
+// idem.databases is to be looked at, as it may have changed.
+bool names_are_new = true;
+
 struct Database {
     Oid oid;
     char name[NAMEDATALEN];
@@ -38,6 +42,7 @@ void HeedSignals() {
     ConfigReloadPending = false;
     ProcessConfigFile(PGC_SIGHUP);
     next_pass = GetCurrentTimestamp();
+    names_are_new = true;
 }
 
 // Sleeps until something happens, at most `ms` (negative: for ever).
@@ -46,14 +51,6 @@ void Sleep(long ms, uint32 wait_event) {
     (void)WaitLatch(MyLatch, events, ms, wait_event);
     ResetLatch(MyLatch);
     HeedSignals();
-}
-
-bool IsListed(const char *name) {
-    List *names = DatabaseNames();
-    if (names == nullptr) return true;
-    for (int i = 0; i < list_length(names); i++)
-        if (strcmp(static_cast<const char *>(list_nth(names, i)), name) == 0) return true;
-    return false;
 }
 
 bool IsToBePurged(const FormData_pg_database &database) {
@@ -130,7 +127,24 @@ void ReportShortage() {
     shortage_reported = true;
 }
 
+// A misspelt name would keep a database from being purged without a word.
+void WarnOfUnknownNames() {
+    if (!names_are_new) return;
+    names_are_new = false;
+    MemoryContext caller = CurrentMemoryContext;
+    SetCurrentStatementStartTimestamp();
+    StartTransactionCommand();
+    List *unknown = UnknownDatabases();
+    for (int i = 0; i < list_length(unknown); i++)
+        ereport(WARNING, (errmsg("database \"%s\" in idem.databases does not exist",
+                                 static_cast<const char *>(list_nth(unknown, i))),
+                          errhint("Dedup tables are purged only in the databases that are listed.")));
+    CommitTransactionCommand();
+    MemoryContextSwitchTo(caller);
+}
+
 void PurgeDatabases() {
+    WarnOfUnknownNames();
     Database database = {};
     while (purge_enabled && FindNextDatabase(position, &database)) {
         HeedSignals();

@@ -1,5 +1,6 @@
 #include "server/worker/status.hpp"
 
+#include "server/base/settings.hpp"
 #include "server/ring/progress.hpp"
 
 namespace idem {
@@ -49,6 +50,7 @@ void ReportPassFinished(Purged purged) {
     Locked(LW_EXCLUSIVE, [&] {
         PassStatus *pass = EntryOf(MyDatabaseId);
         pass->finished_at = now;
+        pass->took_since = pass->started_at;
         pass->purged = purged;
     });
 }
@@ -61,6 +63,23 @@ std::optional<PassStatus> PassesOf(Oid database) {
             if (entry.database == database) found = entry;
     });
     return found;
+}
+
+List *UnknownDatabases() {
+    List *unknown = NIL;
+    List *names = DatabaseNames();
+    for (int i = 0; i < list_length(names); i++)
+        if (!OidIsValid(get_database_oid(static_cast<const char *>(list_nth(names, i)), true)))
+            unknown = lappend(unknown, list_nth(names, i));
+    return unknown;
+}
+
+const char *WhyNoWorker() {
+    if (!IsPreloaded()) return "idem is not in shared_preload_libraries";
+    if (!purge_enabled) return "idem.purge is off";
+    const char *database = get_database_name(MyDatabaseId);
+    if (database == nullptr || !IsListed(database)) return "idem.databases does not list this database";
+    return nullptr;
 }
 
 const SharedPart kWorkerStatus = {"idem worker status", [] { return sizeof(Passes); },

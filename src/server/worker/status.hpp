@@ -14,6 +14,7 @@ struct PassStatus {
     Oid database;
     TimestampTz started_at;   // the latest one
     TimestampTz finished_at;  // the latest one that came to its end; 0 = none
+    TimestampTz took_since;   // when that one had started
     Purged purged;            // by the one that finished
 };
 
@@ -23,6 +24,12 @@ void ReportPassFinished(Purged purged);
 
 // Nothing where there was no pass over the database, or there is no shared memory to tell it from.
 std::optional<PassStatus> PassesOf(Oid database);
+
+// The names in idem.databases of which there is no database, as a list of char *. Needs a transaction.
+List *UnknownDatabases();
+
+// Why no worker comes to this database; nullptr: one does. Needs a transaction.
+const char *WhyNoWorker();
 
 // Where it is told.
 extern const SharedPart kWorkerStatus;

@@ -12,6 +12,11 @@ void Override(const char *setting, const char *value) { SetConfigOption(setting,
 // What ALTER DATABASE or ALTER ROLE may have set must not keep the worker from its work, nor let it wait for long while
 // it holds a lock: not for a lock of somebody else's, and not for a standby.
 void OverrideSettings() {
+    // Whoever the worker is made, it could not act as the tables' owners.
+    Override("session_authorization", GetUserNameFromId(BOOTSTRAP_SUPERUSERID, false));
+    Override("role", "none");
+    // One table's fault must not end the process.
+    Override("exit_on_error", "off");
     char lock_timeout[16];
     pg_ltoa(purge_lock_timeout_ms, lock_timeout);
     Override("lock_timeout", lock_timeout);
@@ -23,6 +28,7 @@ void OverrideSettings() {
     Override("default_transaction_isolation", "read committed");
     Override("default_transaction_read_only", "off");
     Override("default_transaction_deferrable", "off");
+    Override("row_security", "on");
     Override("search_path", "pg_catalog, pg_temp");
     if (synchronous_commit > SYNCHRONOUS_COMMIT_LOCAL_FLUSH) Override("synchronous_commit", "local");
 }
