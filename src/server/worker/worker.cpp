@@ -9,12 +9,20 @@ namespace {
 
 void Override(const char *setting, const char *value) { SetConfigOption(setting, value, PGC_SUSET, PGC_S_OVERRIDE); }
 
+// Made somebody else by ALTER DATABASE … SET role or session_authorization, the worker could not act as the tables'
+// owners. Names of roles are looked up in a transaction only.
+void BeNobodyElse() {
+    SetCurrentStatementStartTimestamp();
+    StartTransactionCommand();
+    Override("session_authorization", GetUserNameFromId(BOOTSTRAP_SUPERUSERID, false));
+    Override("role", "none");
+    CommitTransactionCommand();
+}
+
 // What ALTER DATABASE or ALTER ROLE may have set must not keep the worker from its work, nor let it wait for long while
 // it holds a lock: not for a lock of somebody else's, and not for a standby.
 void OverrideSettings() {
-    // Whoever the worker is made, it could not act as the tables' owners.
-    Override("session_authorization", GetUserNameFromId(BOOTSTRAP_SUPERUSERID, false));
-    Override("role", "none");
+    BeNobodyElse();
     // One table's fault must not end the process.
     Override("exit_on_error", "off");
     char lock_timeout[16];
