@@ -60,6 +60,7 @@ class Answer(NamedTuple):
     outcome: Optional[str]
     attempt: int = 1
     result: Optional[dict] = None
+    at: float = 0  # when, by the sender's clock
 
 
 class Died(Exception):

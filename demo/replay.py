@@ -184,7 +184,8 @@ def deliver_together(pool, calls, choose_handler, deaths):
     def session(call):
         receiver.connection()
         start.wait(timeout=PATIENCE_SECONDS)
-        return call, receiver.receive(choose_handler(call), call, deaths.pop(call.number, None))
+        answer = receiver.receive(choose_handler(call), call, deaths.pop(call.number, None))
+        return call, answer._replace(at=time.monotonic())
 
     return list(pool.map(session, calls))
 

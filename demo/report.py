@@ -1,6 +1,7 @@
 """The report of the demo: what the senders heard, what took effect, what failed, and what should have come of it."""
 
 import collections
+import math
 
 import job
 import receiver
@@ -15,6 +16,10 @@ UNSETTLED = "SELECT count(*) FROM (TABLE inbox UNION ALL TABLE outside) AS event
 
 NOTES = "SELECT count(*) FROM inbox WHERE state = 'done' AND extra ->> 'note' = %s"
 
+STATISTICS = """
+    SELECT s.handler, s.acquired, s.duplicate, s.conflict, a.redelivered, extract(epoch FROM a.span_p99)::float8 AS span
+    FROM idem_stat s, idem_window_advice(s.dedup, s.handler) a ORDER BY s.handler"""
+
 TURNS = "SELECT min(turned) FROM idem_purge_status"
 
 # What the operator says of an event that he does by hand.
@@ -23,6 +28,7 @@ NOTE = "entered into the CRM by hand"
 Effects = collections.namedtuple("Effects", "effects doubles cents", defaults=(0, 0, 0))
 
 WITH_IDEM = "{:<21}{:>10,}{:>11,}{:>10,}{:>8,}{:>9,}{:>8,} |{:>9,}{:>10,}{:>8,}{:>14,}  {}"
+STATISTIC = "{:<21}{:>11,}{:>12,}{:>11,}{:>13,}{:>11} |{:>10,}{:>12,}{:>11,}{:>11}"
 WITHOUT_IDEM = "{:<21}{:>10,}{:>11,}{:>10,}{:>14,}{:>17,}"
 
 
@@ -60,6 +66,8 @@ def print_report(db, expected, log, sessions, forgeries, tries, letters, given_u
         print_without_idem(handler, naive[handler], wanted[handler])
     print_without_idem("all", add_up(naive), add_up(wanted))
     print()
+    print_statistics(db, log, heard)
+    print()
     refused = [answer.outcome for _, answer in forgeries].count("refused")
     checks = {
         "every effect of expected.json is there once, and no other": found == wanted,
@@ -80,6 +88,28 @@ def print_report(db, expected, log, sessions, forgeries, tries, letters, given_u
     for check, holds in checks.items():
         print(f"{verdict(holds):<10} {check}")
     return 0 if all(checks.values()) else 1
+
+
+def print_statistics(db, log, heard):
+    """What idem tells of the traffic, beside what the senders know of it."""
+    first, last, deliveries = {}, {}, collections.Counter()
+    for call, answer in log:
+        first.setdefault(call.event, answer.at)
+        last[call.event] = answer.at
+        deliveries[call.event] += 1
+    print(f"{'what idem tells':<21}{'told by idem_stat and idem_window_advice':>62} |{'what the senders know':>44}")
+    print(f"{'handler':<21}     events  duplicates  conflicts  redelivered   span p99 |"
+          "    events  duplicates  conflicts   span p99")
+    with db.cursor() as cursor:
+        cursor.execute(STATISTICS)
+        for row in cursor:
+            spans = sorted(last[event] - first[event] for event, times in deliveries.items()
+                           if event[0] == row.handler and times > 1)
+            events = sum(event[0] == row.handler for event in deliveries)
+            known = f"{spans[math.ceil(0.99 * len(spans)) - 1]:.3f} s" if spans else ""
+            told = f"{row.span:.3f} s" if row.span is not None else ""
+            print(STATISTIC.format(row.handler, row.acquired, row.duplicate, row.conflict, row.redelivered, told,
+                                   events, heard[row.handler, "duplicate"], heard[row.handler, "conflict"], known))
 
 
 def print_tries(tries, letters):
