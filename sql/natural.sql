@@ -3,7 +3,7 @@
 CREATE FUNCTION idem_transition()
 RETURNS trigger LANGUAGE C AS 'MODULE_PATHNAME', 'idem_transition';
 COMMENT ON FUNCTION idem_transition() IS
-    'trigger BEFORE UPDATE of a table of yours, idem_transition(column, ''new > paid'', …): an update to the state that is there already affects no row, a step that is not listed raises ID005';
+    'trigger BEFORE UPDATE of a table of yours, idem_transition(column, ''new > paid'', ...): an update to the state that is there already affects no row, a step that is not listed raises ID005';
 
 CREATE FUNCTION idem_newer()
 RETURNS trigger LANGUAGE C AS 'MODULE_PATHNAME', 'idem_newer';
