@@ -19,7 +19,8 @@ $stdout =~ s/^\d{4}-\d\d-\d\d [\d:.+-]+$/until/mg;
 is( $stdout,
     join("\n", 'inbox', 'acquired|', 't|acquired|', 'until', 'f|duplicate|{"balance": 90}', 'outbox', 't|1', 'until', 'acquired', 'conflict',
         'acquired', 'duplicate', 'jobs', ('') x 2, 'acquired', 'backoff', 'backoff', 'acquired', 'evt_3|1|{"to": "wangfang"}', 'until',
-        'acquired|{"balance": 80}', '', 't|bypassed', ''),
+        'acquired|{"balance": 80}', '', 't|bypassed', '',
+        '||30 days||hot_window: not enough seen yet, 0 of 100 settled claims. cold_window: not enough seen yet, 0 of 100 redelivered events.'),
     'the answers are those of the README');
 is($node->safe_psql('postgres', 'SELECT * FROM ledger'), "evt_124|1000\nevt_127|1000", 'one statement: booked');
 is($node->safe_psql('postgres', 'SELECT balance FROM wallet'), '80', 'one transaction, and one call: charged');

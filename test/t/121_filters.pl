@@ -93,6 +93,7 @@ cmp_ok(looks_of_new('inbox', 1000), '<', 60, 'after a restart and a purge: hardl
 is(outcomes_of_all('inbox', 6, 1000), 'duplicate 6000', 'after a restart and a purge: all that was remembered is');
 sql('DROP TABLE inbox');
 
+sql(answering());
 note('rows of transactions that are open when their generation is sealed');
 fill('inbox', 8, 1, 10);
 sql('BEGIN', q{SELECT idem_accept('inbox', 'book', 'prepared')}, q{PREPARE TRANSACTION 'p'});
@@ -110,7 +111,7 @@ is(filtered_slots('inbox'), '{0,1}', 'sealed with open transactions: is filtered
 my @open = ('open', 'in savepoint', 'settled late', 'rolled back', 'prepared', 'undone prepared');
 sub outcomes_in_order
 {
-    return join ' ', map { sql("SELECT outcome FROM idem_accept('inbox', 'book', '$_')") } @_;
+    return join ' ', map { sql("SELECT answer('inbox', 'book', '$_')") } @_;
 }
 is(outcomes_in_order(@open), 'busy busy busy busy busy busy', 'while they are open: busy');
 $holders[0]->query_safe(q{SELECT idem_commit('inbox', 'book', 'settled late', result => '1')});

@@ -31,7 +31,7 @@ sub row
 sub deliver
 {
     my ($event) = @_;
-    return $client->query_safe("SELECT outcome FROM idem_accept('inbox', 'book', '$event')");
+    return $client->query_safe("SELECT answer('inbox', 'book', '$event')");
 }
 
 sub dba
@@ -278,7 +278,7 @@ foreach (1, 0)
         $node->append_conf('postgresql.conf', q{shared_preload_libraries = ''});
         $node->restart;
     }
-    dba('CREATE EXTENSION IF NOT EXISTS idem', 'DROP TABLE IF EXISTS inbox');
+    dba('CREATE EXTENSION IF NOT EXISTS idem', answering(), 'DROP TABLE IF EXISTS inbox');
     $client = $node->background_psql('postgres');
     each_way();
     each_pair();

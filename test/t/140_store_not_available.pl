@@ -296,7 +296,7 @@ foreach my $fault (@faults)
 $node->safe_psql('postgres', q{
     SELECT idem_set_policy('inbox', handler, mode => 'lease') FROM unnest('{strict,lenient}'::text[]) AS handler});
 my $due = $node->safe_psql('postgres', q{
-    SELECT pg_relation_filepath(indexrelid) FROM pg_index WHERE indrelid = 'inbox_g2'::regclass AND NOT indisprimary});
+    SELECT pg_relation_filepath(indexrelid) FROM pg_index WHERE indrelid = 'inbox_g2'::regclass AND NOT indisprimary ORDER BY indexrelid LIMIT 1});
 $node->stop;
 overwrite($node->data_dir . "/$due", 0, "\0" x 8192);
 $node->start;

@@ -16,7 +16,7 @@ use PostgreSQL::Test::Utils;
 use Test::More;
 
 our @EXPORT = (
-    qw(start_node connect_client sqlstate_of restart_with),
+    qw(start_node connect_client sqlstate_of restart_with answering),
     @Test::More::EXPORT, @PostgreSQL::Test::Utils::EXPORT, @PostgreSQL::Test::Cluster::EXPORT);
 
 sub import
@@ -54,6 +54,19 @@ sub connect_client
     my $client = $node->background_psql($database // 'postgres', on_error_stop => 0);
     $client->query_safe('\set VERBOSITY sqlstate');
     return $client;
+}
+
+# SQL of a function answer(table, handler, event) which accepts an event at once, and says `busy` where idem_accept raises
+# that nothing is final yet.
+sub answering
+{
+    return q{
+        CREATE OR REPLACE FUNCTION answer(dedup regclass, handler text, event text) RETURNS text LANGUAGE plpgsql AS $$
+        BEGIN
+            RETURN (SELECT outcome FROM idem_accept(dedup, handler, event, wait => '0'));
+        EXCEPTION WHEN SQLSTATE 'ID004' THEN
+            RETURN 'busy';
+        END $$};
 }
 
 # The SQLSTATE of the error which a statement raises in such a session; undef where it raises none.
