@@ -1,136 +1,102 @@
-// The SQL functions that verify signatures. Secrets are arguments here, so no message quotes any argument: not even one
-// that should be something else.
+// The SQL functions that verify signatures, and tell why one is not verified.
 
-#include "core/signature.hpp"
-#include "core/window.hpp"
-#include "server/base/arguments.hpp"
-#include "server/base/http_headers.hpp"
+#include "core/signature_mistake.hpp"
 #include "server/base/postgres.hpp"
+#include "server/base/signature_arguments.hpp"
 
 using namespace idem;
 
 namespace {
 
-constexpr Micros kServerEpoch = (POSTGRES_EPOCH_JDATE - UNIX_EPOCH_JDATE) * kDay;
+// Payload and headers together may be larger than palloc allows.
+char *Room(size_t bytes) { return static_cast<char *>(MemoryContextAllocHuge(CurrentMemoryContext, bytes)); }
 
-using Secrets = std::span<std::string_view>;
-
-SignatureScheme SchemeArgument(FunctionCallInfo fcinfo, int number) {
-    RequireArgument(fcinfo, number, "scheme");
-    std::optional<SignatureScheme> scheme = SignatureSchemeOfName(ViewOf(PG_GETARG_TEXT_PP(number)));
-    if (!scheme)
-        ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("unknown signature scheme"),
-                        errhint("The schemes are \"standard-webhooks\", \"stripe\" and \"github\".")));
-    return *scheme;
-}
-
-// Senders take secrets as UTF-8. What a SQL_ASCII database holds is taken as it is: a check would quote what fails it.
-std::string_view SecretOf(const text *value) {
-    return GetDatabaseEncoding() == PG_SQL_ASCII ? ViewOf(value) : Utf8(ViewOf(value));
-}
-
-Secrets SecretsArgument(FunctionCallInfo fcinfo, int number) {
-    RequireArgument(fcinfo, number, "secrets");
-    Datum *values = nullptr;
-    bool *nulls = nullptr;
-    int count = 0;
-    deconstruct_array(PG_GETARG_ARRAYTYPE_P(number), TEXTOID, -1, false, TYPALIGN_INT, &values, &nulls, &count);
-    if (count == 0)
-        ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("at least one secret must be given"),
-                        errhint("Without one nothing can be verified.")));
-    auto *secrets = static_cast<std::string_view *>(palloc(count * sizeof(std::string_view)));
-    for (int i = 0; i < count; i++) {
-        if (nulls[i])
-            ereport(ERROR, (errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED), errmsg("secret %d must not be null", i + 1)));
-        secrets[i] = SecretOf(DatumGetTextPP(values[i]));
-    }
-    return {secrets, static_cast<size_t>(count)};
-}
-
-Secrets SecretArgument(FunctionCallInfo fcinfo, int number) {
-    RequireArgument(fcinfo, number, "secret");
-    auto *secret = static_cast<std::string_view *>(palloc(sizeof(std::string_view)));
-    *secret = SecretOf(PG_GETARG_TEXT_PP(number));
-    // Drivers that send arrays as untyped text would have it taken for one secret, which never verifies anything.
-    if (secret->starts_with('{') && secret->ends_with('}'))
-        ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("secret looks like an array"),
-                        errhint("Pass several secrets as an array of type text[].")));
-    return {secret, 1};
-}
-
-void CheckSecrets(SignatureScheme scheme, Secrets secrets) {
-    int number = 0;
-    for (std::string_view secret : secrets) {
-        number++;
-        switch (CheckSecret(scheme, secret)) {
-            case SecretFault::Empty:
-                ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("secret %d must not be empty", number),
-                                errhint("An empty secret is known to everybody.")));
-            case SecretFault::Malformed:
-                ereport(ERROR,
-                        (errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("secret %d is malformed", number),
-                         errhint("Pass it as the sender shows it: \"whsec_\", or \"whpk_\" for a public key, and "
-                                 "then base64.")));
-            case SecretFault::PrivateKey:
-                ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("secret %d is a private key", number),
-                                errhint("Pass the public key, which begins with \"whpk_\".")));
-            case SecretFault::None:
-                break;
-        }
-    }
-}
-
-Micros ToleranceArgument(FunctionCallInfo fcinfo, int number) {
-    RequireArgument(fcinfo, number, "tolerance");
-    return WindowArgument(fcinfo, number, "tolerance", 0);
-}
-
-// Verifies the payload (argument 1), once its headers are read.
-bool Verify(FunctionCallInfo fcinfo, Delivery delivery, Secrets secrets, Micros tolerance) {
-    delivery.payload = ViewOf(PG_GETARG_BYTEA_PP(1));
-    // Payload and headers together may be larger than palloc allows.
-    auto *room = static_cast<char *>(MemoryContextAllocHuge(CurrentMemoryContext, SignedContentRoom(delivery)));
-    bool verified = VerifySignature(delivery, secrets, tolerance, GetCurrentTimestamp() + kServerEpoch, room);
+SignatureVerdict Judge(const SignatureQuestion &question) {
+    char *room = Room(SignedContentRoom(question.delivery, question.terms.secrets));
+    SignatureVerdict verdict = JudgeSignature(question.delivery, question.terms, room);
     pfree(room);
-    return verified;
+    return verdict;
 }
 
-// Arguments: scheme, payload, header, …, tolerance.
-bool VerifyWithHeader(FunctionCallInfo fcinfo, Secrets secrets) {
-    Delivery delivery = {};
-    delivery.scheme = SchemeArgument(fcinfo, 0);
-    if (delivery.scheme == SignatureScheme::StandardWebhooks)
-        ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("this scheme needs more than one header"),
-                        errhint("Pass all headers of the delivery as jsonb.")));
-    CheckSecrets(delivery.scheme, secrets);
-    Micros tolerance = ToleranceArgument(fcinfo, 4);
-    if (PG_ARGISNULL(1) || PG_ARGISNULL(2)) return false;
-    delivery.signature = ViewOf(PG_GETARG_TEXT_PP(2));
-    return Verify(fcinfo, delivery, secrets, tolerance);
+bool IsGenuine(const SignatureQuestion &question) {
+    return question.unreadable == nullptr && Judge(question).fault == SignatureFault::None;
 }
 
-// Arguments: scheme, payload, headers, …, tolerance.
-bool VerifyWithHeaders(FunctionCallInfo fcinfo, Secrets secrets) {
-    Delivery delivery = {};
-    delivery.scheme = SchemeArgument(fcinfo, 0);
-    CheckSecrets(delivery.scheme, secrets);
-    Micros tolerance = ToleranceArgument(fcinfo, 4);
-    if (PG_ARGISNULL(1) || PG_ARGISNULL(2)) return false;
-    Jsonb *headers = PG_GETARG_JSONB_P(2);
-    switch (delivery.scheme) {
-        case SignatureScheme::StandardWebhooks:
-            delivery.id = HeaderValue(headers, "webhook-id", "svix-id");
-            delivery.timestamp = HeaderValue(headers, "webhook-timestamp", "svix-timestamp");
-            delivery.signature = HeaderValue(headers, "webhook-signature", "svix-signature");
-            break;
-        case SignatureScheme::Stripe:
-            delivery.signature = HeaderValue(headers, "stripe-signature", nullptr);
-            break;
-        case SignatureScheme::GitHub:
-            delivery.signature = HeaderValue(headers, "x-hub-signature-256", nullptr);
+const char *FormOf(const SignatureScheme &scheme) {
+    switch (scheme.encoding) {
+        case SignatureEncoding::Hex:
+            return psprintf("%.*s… in hex", static_cast<int>(scheme.prefix.size()), scheme.prefix.data());
+        case SignatureEncoding::Base64:
+            return psprintf("%.*s… in base64", static_cast<int>(scheme.prefix.size()), scheme.prefix.data());
+        case SignatureEncoding::HexOrBase64:
             break;
     }
-    return Verify(fcinfo, delivery, secrets, tolerance);
+    return "… in hex or base64";
+}
+
+const char *WhyNotSigned(const SignatureQuestion &question) {
+    MistakeRoom room = RoomForMistakes(question.delivery, question.terms.secrets);
+    switch (FindMistake(question.delivery, question.terms, Room(room.payload), Room(room.content))) {
+        case SignatureMistake::LostBackslashes:
+            return "payload has lost backslashes: pass it as bytea, not as text";
+        case SignatureMistake::HexPayload:
+            return "payload is the text of a bytea (\\x…), not its bytes";
+        case SignatureMistake::Base64Payload:
+            return "payload is still in base64";
+        case SignatureMistake::MissingNewline:
+            return "payload has lost the line feed at its end";
+        case SignatureMistake::AddedNewline:
+            return "payload has a line feed at its end which was not signed";
+        case SignatureMistake::BlanksAroundSecret:
+            return "a secret has white space around it which its sender does not know of";
+        case SignatureMistake::None:
+            break;
+    }
+    return "no signature matches: it was made with another secret, or the payload is not byte for byte what was signed";
+}
+
+// Null = none. Quotes nothing that was passed, and tells nothing which would help to forge a signature.
+const char *FaultOf(const SignatureQuestion &question) {
+    if (question.unreadable != nullptr) return question.unreadable;
+    const SignatureScheme &scheme = *question.delivery.scheme;
+    const char *timestamp = NameOfHeader(scheme.timestamp.name != nullptr ? scheme.timestamp : scheme.signature);
+    SignatureVerdict verdict = Judge(question);
+    switch (verdict.fault) {
+        case SignatureFault::None:
+            break;
+        case SignatureFault::NoSignature:
+            return psprintf("no %s", NameOfHeader(scheme.signature));
+        case SignatureFault::NoId:
+            return psprintf("no %s", NameOfHeader(scheme.id));
+        case SignatureFault::NoTimestamp:
+            return scheme.timestamp.name != nullptr ? psprintf("no %s", timestamp)
+                                                    : psprintf("%s holds no time", timestamp);
+        case SignatureFault::MalformedSignature:
+            return psprintf("%s holds no signature (%s)", NameOfHeader(scheme.signature), FormOf(scheme));
+        case SignatureFault::MalformedId:
+            return psprintf("%s is too long, or not of visible ASCII without dots", NameOfHeader(scheme.id));
+        case SignatureFault::MalformedTimestamp:
+            return psprintf("%s does not hold one time in seconds since 1970", timestamp);
+        case SignatureFault::MalformedPayload:
+            return "payload is not the text in the Encrypt element (echostr), which is base64";
+        case SignatureFault::TooManySignatures:
+            return psprintf("%s holds too many signatures", NameOfHeader(scheme.signature));
+        case SignatureFault::TooOld:
+            return psprintf("timestamp is " INT64_FORMAT " s old, which is more than the tolerance", verdict.age);
+        case SignatureFault::TooNew:
+            return psprintf("timestamp is " INT64_FORMAT
+                            " s ahead of the server's clock, which is more than the tolerance",
+                            -verdict.age);
+        case SignatureFault::NotSigned:
+            return WhyNotSigned(question);
+    }
+    return nullptr;
+}
+
+Datum TellFault(FunctionCallInfo fcinfo, const SignatureQuestion &question) {
+    const char *fault = FaultOf(question);
+    if (fault == nullptr) PG_RETURN_NULL();
+    PG_RETURN_TEXT_P(cstring_to_text(fault));
 }
 
 }  // namespace
@@ -141,21 +107,41 @@ PG_FUNCTION_INFO_V1(idem_verify_signature_header_secret);
 PG_FUNCTION_INFO_V1(idem_verify_signature_header_secrets);
 PG_FUNCTION_INFO_V1(idem_verify_signature_headers_secret);
 PG_FUNCTION_INFO_V1(idem_verify_signature_headers_secrets);
+PG_FUNCTION_INFO_V1(idem_signature_fault_header_secret);
+PG_FUNCTION_INFO_V1(idem_signature_fault_header_secrets);
+PG_FUNCTION_INFO_V1(idem_signature_fault_headers_secret);
+PG_FUNCTION_INFO_V1(idem_signature_fault_headers_secrets);
 
 Datum idem_verify_signature_header_secret(PG_FUNCTION_ARGS) {
-    PG_RETURN_BOOL(VerifyWithHeader(fcinfo, SecretArgument(fcinfo, 3)));
+    PG_RETURN_BOOL(IsGenuine(AskWithHeader(fcinfo, SecretArgument(fcinfo, 3))));
 }
 
 Datum idem_verify_signature_header_secrets(PG_FUNCTION_ARGS) {
-    PG_RETURN_BOOL(VerifyWithHeader(fcinfo, SecretsArgument(fcinfo, 3)));
+    PG_RETURN_BOOL(IsGenuine(AskWithHeader(fcinfo, SecretsArgument(fcinfo, 3))));
 }
 
 Datum idem_verify_signature_headers_secret(PG_FUNCTION_ARGS) {
-    PG_RETURN_BOOL(VerifyWithHeaders(fcinfo, SecretArgument(fcinfo, 3)));
+    PG_RETURN_BOOL(IsGenuine(AskWithHeaders(fcinfo, SecretArgument(fcinfo, 3))));
 }
 
 Datum idem_verify_signature_headers_secrets(PG_FUNCTION_ARGS) {
-    PG_RETURN_BOOL(VerifyWithHeaders(fcinfo, SecretsArgument(fcinfo, 3)));
+    PG_RETURN_BOOL(IsGenuine(AskWithHeaders(fcinfo, SecretsArgument(fcinfo, 3))));
+}
+
+Datum idem_signature_fault_header_secret(PG_FUNCTION_ARGS) {
+    return TellFault(fcinfo, AskWithHeader(fcinfo, SecretArgument(fcinfo, 3)));
+}
+
+Datum idem_signature_fault_header_secrets(PG_FUNCTION_ARGS) {
+    return TellFault(fcinfo, AskWithHeader(fcinfo, SecretsArgument(fcinfo, 3)));
+}
+
+Datum idem_signature_fault_headers_secret(PG_FUNCTION_ARGS) {
+    return TellFault(fcinfo, AskWithHeaders(fcinfo, SecretArgument(fcinfo, 3)));
+}
+
+Datum idem_signature_fault_headers_secrets(PG_FUNCTION_ARGS) {
+    return TellFault(fcinfo, AskWithHeaders(fcinfo, SecretsArgument(fcinfo, 3)));
 }
 
 }  // extern "C"

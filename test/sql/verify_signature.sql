@@ -6,7 +6,7 @@
 -- of the senders' own libraries.
 BEGIN;
 SET LOCAL client_encoding = 'UTF8';
-SELECT plan(144);
+SELECT plan(257);
 
 CREATE FUNCTION pg_temp.hmac(key bytea, content bytea) RETURNS bytea LANGUAGE plpgsql AS $$
 DECLARE
@@ -38,6 +38,14 @@ CREATE FUNCTION pg_temp.stripe(secret text, age interval DEFAULT '0') RETURNS te
 $$;
 CREATE FUNCTION pg_temp.github(secret text) RETURNS text LANGUAGE sql
     AS $$SELECT 'sha256=' || encode(pg_temp.hmac(convert_to(secret, 'UTF8'), '{"cents": 1000}'), 'hex')$$;
+CREATE FUNCTION pg_temp.base64(secret text) RETURNS text LANGUAGE sql
+    AS $$SELECT encode(pg_temp.hmac(convert_to(secret, 'UTF8'), '{"cents": 1000}'), 'base64')$$;
+CREATE FUNCTION pg_temp.slack(secret text, age interval DEFAULT '0') RETURNS jsonb LANGUAGE sql AS $$
+    SELECT jsonb_build_object('X-Slack-Request-Timestamp', at, 'X-Slack-Signature',
+                              'v0=' || encode(pg_temp.hmac(convert_to(secret, 'UTF8'),
+                                                           convert_to('v0:' || at || ':{"cents": 1000}', 'UTF8')), 'hex'))
+    FROM pg_temp.seconds(age) AS at
+$$;
 
 SELECT is(encode(pg_temp.hmac(decode('MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw', 'base64'),
                               'msg_p5jXN8AQM9LWM0D4loKWxJek.1614265330.{"test": 2432232314}'), 'base64'),
@@ -50,7 +58,11 @@ INSERT INTO genuine VALUES
     ('standard-webhooks', pg_temp.standard('whsec_YSBrZXkgb2YgdGhpcyB0ZXN0'),
      'whsec_YSBrZXkgb2YgdGhpcyB0ZXN0', 'whsec_YW5vdGhlciBrZXkgb2YgaXQ='),
     ('stripe', jsonb_build_object('Stripe-Signature', pg_temp.stripe('whsec_stripe')), 'whsec_stripe', 'whsec_other'),
-    ('github', jsonb_build_object('X-Hub-Signature-256', pg_temp.github('a secret é')), 'a secret é', 'a secret');
+    ('github', jsonb_build_object('X-Hub-Signature-256', pg_temp.github('a secret é')), 'a secret é', 'a secret'),
+    ('shopify', jsonb_build_object('X-Shopify-Hmac-Sha256', pg_temp.base64('shpss_1')), 'shpss_1', 'shpss_2'),
+    ('slack', pg_temp.slack('8f74'), '8f74', '8f75'),
+    ('line', jsonb_build_object('x-line-signature', pg_temp.base64('channel secret')), 'channel secret', 'secret'),
+    ('meta', jsonb_build_object('X-Hub-Signature-256', pg_temp.github('app secret')), 'app secret', 'secret');
 
 SELECT is(idem_verify_signature(scheme, '{"cents": 1000}', headers, secret), true, scheme || ': verified')
 FROM genuine;
@@ -87,6 +99,36 @@ SELECT is(idem_verify_signature(scheme => 'github', payload => '{"cents": 1000}'
 SELECT is(idem_verify_signature('github', decode(repeat('00ff', 1000000), 'hex'),
     'sha256=' || encode(pg_temp.hmac('x', decode(repeat('00ff', 1000000), 'hex')), 'hex'), 'x'), true,
     'github: two megabytes of any bytes');
+SELECT is(idem_verify_signature(scheme, '{"cents": 1000}', pg_temp.base64('x'), 'x'), verified, scheme || ': in base64')
+FROM (VALUES ('shopify', true), ('line', true), ('hmac-sha256', true), ('github', false), ('meta', false))
+     AS s (scheme, verified);
+SELECT is(idem_verify_signature('hmac-sha256', '{"cents": 1000}', substr(pg_temp.github('x'), 8), ARRAY['y', 'x']), true,
+    'hmac-sha256: in hex');
+SELECT is(idem_verify_signature('hmac-sha256', '{"cents": 1000}', pg_temp.github('x'), 'x'), false,
+    'hmac-sha256: a prefix is not of it');
+
+-- WeCom, whose SHA-1 SQL does not have: by @wecom/crypto 1.0.1, for the first second of 2036.
+
+CREATE TEMP TABLE wecom AS SELECT
+    'sKqRbbiSUnDhFHOvPjtUMfbLRMcTBjnd1r6Ij2q1mbddksxa8fVFSIrTDImvmHBfX0tukkixdIcy+e4vBrbNiqYCIa4aLXha/Vpf2bmwBrYe4XVDXVHiDxaV2HVpGqnquUbaq8WqXHXmxpvgglBNxMIqpVhMV2TudAC/6U+KVHE='::bytea AS encrypted,
+    '{"msg_signature": "56322599374ad735349e001372670e53efe7cc67", "timestamp": "2082758400", "nonce": "1372623149"}'::jsonb AS parameters;
+SELECT is(idem_verify_signature('wecom', payload, given, secret, tolerance), verified, 'wecom: ' || name)
+FROM wecom,
+     LATERAL (VALUES
+        (true,  'verified', encrypted, parameters, 'QDG6eK', '3660 days'::interval),
+        (true,  'echostr, by any parameters beside', encrypted, parameters || '{"echostr": "x"}', 'QDG6eK', '3660 days'),
+        (false, 'with another token', encrypted, parameters, 'QDG6eL', '3660 days'),
+        (false, 'with another nonce', encrypted, parameters || '{"nonce": "1372623148"}', 'QDG6eK', '3660 days'),
+        (false, 'at another time', encrypted, parameters || '{"timestamp": "2082758401"}', 'QDG6eK', '3660 days'),
+        (false, 'too early', encrypted, parameters, 'QDG6eK', '1 day'),
+        (false, 'another message', overlay(encrypted PLACING 't' FROM 1), parameters, 'QDG6eK', '3660 days'),
+        (false, 'all of the body', '<xml><Encrypt>' || encrypted || '</Encrypt></xml>', parameters, 'QDG6eK', '3660 days'),
+        (false, 'no nonce', encrypted, parameters - 'nonce', 'QDG6eK', '3660 days'),
+        (false, 'no time', encrypted, parameters - 'timestamp', 'QDG6eK', '3660 days'))
+     AS w (verified, name, payload, given, secret, tolerance);
+SELECT is(idem_verify_signature('wecom', encrypted, parameters, ARRAY['another', 'QDG6eK'], '3660 days'), true,
+    'wecom: with the second of two tokens')
+FROM wecom;
 
 -- Ed25519, which SQL can't sign with: by Node.js 20, for the first second of 2036, in the years around it.
 
@@ -206,7 +248,7 @@ INSERT INTO malformed VALUES
     (E'\\x00');
 SELECT is(count(*) FILTER (WHERE said <> 'false'), 0::bigint, scheme || ': malformed headers verify nothing')
 FROM (SELECT scheme, pg_temp.said(scheme, '{}', header, NULL, '{hidden}') AS said
-      FROM malformed, (VALUES ('stripe'), ('github')) AS s (scheme)) AS answer
+      FROM malformed, (VALUES ('stripe'), ('github'), ('shopify'), ('line'), ('meta'), ('hmac-sha256')) AS s (scheme)) AS answer
 GROUP BY scheme;
 SELECT is(count(*) FILTER (WHERE said <> 'false'), 0::bigint, scheme || ': nor in ' || field)
 FROM (SELECT scheme, field,
@@ -214,7 +256,8 @@ FROM (SELECT scheme, field,
                           ARRAY[secret]) AS said
       FROM malformed, genuine,
            (VALUES ('webhook-id'), ('webhook-timestamp'), ('webhook-signature'), ('Stripe-Signature'),
-                   ('X-Hub-Signature-256')) AS f (field)
+                   ('X-Hub-Signature-256'), ('X-Shopify-Hmac-Sha256'), ('X-Slack-Signature'),
+                   ('X-Slack-Request-Timestamp'), ('x-line-signature')) AS f (field)
       WHERE headers ? field) AS answer
 GROUP BY scheme, field;
 SELECT is(pg_temp.said(scheme, NULL, NULL, headers, ARRAY[secret]), 'false', scheme || ': no payload is not verified')
@@ -230,15 +273,21 @@ SELECT is(pg_temp.said(scheme, '{}', 'sha256=00', headers, secrets, tolerance), 
 FROM (VALUES
     (1, 'paypal', NULL::jsonb, '{hidden}'::text[], '1 day'::interval, '22023
 unknown signature scheme
-The schemes are "standard-webhooks", "stripe" and "github".'),
+The schemes are "standard-webhooks", "stripe", "github", "shopify", "slack", "wecom", "line", "meta" and "hmac-sha256".'),
     (2, 'hidden', '{}', '{hidden}', '1 day', '22023
 unknown signature scheme
-The schemes are "standard-webhooks", "stripe" and "github".'),
+The schemes are "standard-webhooks", "stripe", "github", "shopify", "slack", "wecom", "line", "meta" and "hmac-sha256".'),
     (3, NULL, NULL, '{hidden}', '1 day', '22004
 scheme must not be null'),
     (4, 'standard-webhooks', NULL, '{hidden}', '1 day', '22023
 this scheme needs more than one header
 Pass all headers of the delivery as jsonb.'),
+    (19, 'slack', NULL, '{hidden}', '1 day', '22023
+this scheme needs more than one header
+Pass all headers of the delivery as jsonb.'),
+    (20, 'hmac-sha256', '{}', '{hidden}', '1 day', '22023
+this scheme does not say which header it is
+Pass the signature as text.'),
     (5, 'stripe', NULL, NULL, '1 day', '22004
 secrets must not be null'),
     (6, 'stripe', '{}', '{}', '1 day', '22023
@@ -298,7 +347,7 @@ SELECT results_eq($$EXECUTE verify_several('github', 'Hello, World!', '{"x-hub-s
     "sha256=757107ea0eb2509fc211221cce984b8a37570b6d7586c22c46f4379c8b043e17"}', 'other', 'It''s a Secret to Everybody')$$,
     ARRAY[true], 'and verify');
 
--- Anybody may verify
+-- Anybody may verify, and ask why not
 
 CREATE ROLE regress_idem_none;
 SET LOCAL ROLE regress_idem_none;

@@ -81,6 +81,10 @@ foreach my $mode ('extended', 'prepared')
     run($mode, $one, "whsec_$hidden");
     run($mode, $several, "whsec_$hidden");
     run($mode, 'SELECT verify(:secret);', "whsec_$hidden");
+    run($mode, "SELECT idem_signature_fault('github', :body, 'sha256=$_', :secret);", "whsec_$hidden")
+      foreach '00', '0' x 64;
+    run($mode, "SELECT idem_signature_fault('standard-webhooks', :body, '\"x\"'::jsonb, ARRAY['YQ==', :secret]);", "whsec_$hidden");
+    run($mode, "SELECT idem_signature_fault('wecom', :body, '{}'::jsonb, :secret, '0');", $hidden, 'tolerance must be positive');
     run($mode, $one, "{$hidden,$hidden}", 'secret looks like an array');
     run($mode, $several, "whsec_$hidden!", 'secret 2 is malformed');
     run($mode, $several, "whsk_$hidden", 'secret 2 is a private key');

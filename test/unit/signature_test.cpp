@@ -5,9 +5,14 @@
 // and others by the npm package standardwebhooks 1.1.1 (new Webhook(secret).sign(id, date, payload)); v1a: the value of
 // its Go library, and another by crypto.sign(null, content, key) of Node.js 20. Stripe: npm package stripe 23.1.0
 // (webhooks.generateTestHeaderString). GitHub: the value in its documentation, others by the npm package
-// @octokit/webhooks-methods 6.0.0 (sign(secret, payload)).
+// @octokit/webhooks-methods 6.0.0 (sign(secret, payload)), which also made those of Meta. Shopify: @shopify/shopify-api
+// 13.1.0 (createSHA256HMAC, and webhooks.validate takes them). Slack: the value in its documentation, others by
+// crypto.createHmac of Node.js 20; verifySlackRequest of @slack/bolt 5.1.0 takes all of them. LINE: crypto.createHmac;
+// validateSignature of @line/bot-sdk 11.0.0 takes them. WeCom: @wecom/crypto 1.0.1 (encrypt, getSignature), and the
+// value in WeCom's documentation.
 #include "core/signature.hpp"
 
+#include <algorithm>
 #include <limits>
 #include <string>
 #include <utility>
@@ -16,7 +21,9 @@
 #include <gtest/gtest.h>
 #include <sodium.h>
 
+#include "core/signature_mistake.hpp"
 #include "hex.hpp"
+#include "sha1.hpp"
 
 namespace idem {
 namespace {
@@ -24,20 +31,39 @@ namespace {
 constexpr Micros kMinute = 60 * kSecond;
 constexpr int64_t kSignedAt = 1614265330;  // seconds
 
+const SignatureScheme *const kStandardWebhooks = SignatureSchemeOfName("standard-webhooks");
+const SignatureScheme *const kStripe = SignatureSchemeOfName("stripe");
+const SignatureScheme *const kGitHub = SignatureSchemeOfName("github");
+
 struct Signed {
-    SignatureScheme scheme;
+    const SignatureScheme *scheme;
     std::string payload;
     std::string signature;
     std::string id;
     std::string timestamp;
 };
 
-bool Verify(const Signed &given, const std::vector<std::string> &secrets, Micros now = kSignedAt * kSecond,
-            Micros tolerance = 5 * kMinute) {
+SignatureVerdict Judge(const Signed &given, const std::vector<std::string> &secrets, Micros now = kSignedAt * kSecond,
+                       Micros tolerance = 5 * kMinute) {
     Delivery delivery = {given.scheme, given.payload, given.signature, given.id, given.timestamp};
     std::vector<std::string_view> views(secrets.begin(), secrets.end());
-    std::vector<char> room(SignedContentRoom(delivery));
-    return VerifySignature(delivery, views, tolerance, now, room.data());
+    std::vector<char> room(SignedContentRoom(delivery, views));
+    return JudgeSignature(delivery, {views, tolerance, now, Sha1}, room.data());
+}
+
+bool Verify(const Signed &given, const std::vector<std::string> &secrets, Micros now = kSignedAt * kSecond,
+            Micros tolerance = 5 * kMinute) {
+    return Judge(given, secrets, now, tolerance).fault == SignatureFault::None;
+}
+
+SignatureMistake Mistake(const Signed &given, const std::vector<std::string> &secrets) {
+    Delivery delivery = {given.scheme, given.payload, given.signature, given.id, given.timestamp};
+    std::vector<std::string_view> views(secrets.begin(), secrets.end());
+    MistakeRoom room = RoomForMistakes(delivery, views);
+    std::vector<char> payload_room(room.payload);
+    std::vector<char> content_room(room.content);
+    return FindMistake(delivery, {views, 5 * kMinute, kSignedAt * kSecond, Sha1}, payload_room.data(),
+                       content_room.data());
 }
 
 // Every piece of a delivery, for tests that change them one by one.
@@ -58,16 +84,15 @@ const std::string kSecondEd25519 =
 const std::string kOtherMac = "v1,Ceo5qEr07ixe2NLpvHk3FH9bwy/WavXrAFQ/9tdO6mc=";
 
 Signed Standard(std::string signature, std::string payload = R"({"test": 2432232314})") {
-    return {SignatureScheme::StandardWebhooks, std::move(payload), std::move(signature), "msg_p5jXN8AQM9LWM0D4loKWxJek",
-            "1614265330"};
+    return {kStandardWebhooks, std::move(payload), std::move(signature), "msg_p5jXN8AQM9LWM0D4loKWxJek", "1614265330"};
 }
 
 Signed Stripe(std::string signature, std::string payload = R"({"id":"evt_123","amount":1000})") {
-    return {SignatureScheme::Stripe, std::move(payload), std::move(signature), "", ""};
+    return {kStripe, std::move(payload), std::move(signature), "", ""};
 }
 
 Signed GitHub(std::string signature, std::string payload = "Hello, World!") {
-    return {SignatureScheme::GitHub, std::move(payload), std::move(signature), "", ""};
+    return {kGitHub, std::move(payload), std::move(signature), "", ""};
 }
 
 const std::string kStripeMac = "v1=da65b7e016ce2f1f06386c346180886839f74dd75bf7d34e452794992d87ea8d";
@@ -75,6 +100,37 @@ const std::string kStripeSecondMac = "v1=7f7791a2b193b2c21450d6ce0b1ab9eeb69b691
 const std::string kStripeHeader = "t=1614265330," + kStripeMac;
 const std::string kGitHubSecret = "It's a Secret to Everybody";
 const std::string kGitHubHeader = "sha256=757107ea0eb2509fc211221cce984b8a37570b6d7586c22c46f4379c8b043e17";
+
+// Of "hush" over kOrder: Shopify's, LINE's and Meta's.
+const std::string kOrder = R"({"id":820982911946154508,"total":"10.00"})";
+const std::string kHushBase64 = "a2IFOXLUd1FMUk1F3N/Hlt9H5JEAOrhZtlQl59eSB5c=";
+const std::string kHushHex = "6b62053972d477514c524d45dcdfc796df47e491003ab859b65425e7d7920797";
+const std::string kUnicode = R"({"name":"金额 é","emoji":"🎲"})";
+const std::string kSlackMac = "v0=3755ec10ff6cf41327498753883e667763dc87b2128014bfe1cba9b265d76766";
+const std::string kEncrypted =
+    "sKqRbbiSUnDhFHOvPjtUMfbLRMcTBjnd1r6Ij2q1mbddksxa8fVFSIrTDImvmHBfX0tukkixdIcy+e4vBrbNiqYCIa4aLXha/"
+    "Vpf2bmwBrYe4XVDXVHi"
+    "DxaV2HVpGqnquUbaq8WqXHXmxpvgglBNxMIqpVhMV2TudAC/6U+KVHE=";
+const std::string kWeComSha1 = "be574b770ed308da11793df105992363b28e4c44";
+
+// A scheme that has no other header.
+Signed Of(const char *scheme, std::string signature, std::string payload = kOrder) {
+    return {SignatureSchemeOfName(scheme), std::move(payload), std::move(signature), "", ""};
+}
+
+Signed Slack(std::string signature, std::string payload = kOrder, std::string timestamp = "1614265330") {
+    return {SignatureSchemeOfName("slack"), std::move(payload), std::move(signature), "", std::move(timestamp)};
+}
+
+Signed WeCom(std::string signature, std::string nonce = "1372623149", std::string payload = kEncrypted,
+             std::string timestamp = "1614265330") {
+    return {SignatureSchemeOfName("wecom"), std::move(payload), std::move(signature), std::move(nonce),
+            std::move(timestamp)};
+}
+
+bool IsHex(const Signed &delivery) {
+    return delivery.scheme->encoding == SignatureEncoding::Hex || delivery.signature.size() == kHushHex.size();
+}
 
 // A MAC of contents which no vector has, made straight by libsodium.
 std::string Mac(const std::string &key, const std::string &content) {
@@ -111,11 +167,15 @@ Signed SignStripe(const std::string &timestamp, const std::string &secret) {
 }
 
 TEST(Signature, SchemesHaveTheirNames) {
-    EXPECT_EQ(SignatureSchemeOfName("standard-webhooks"), SignatureScheme::StandardWebhooks);
-    EXPECT_EQ(SignatureSchemeOfName("stripe"), SignatureScheme::Stripe);
-    EXPECT_EQ(SignatureSchemeOfName("github"), SignatureScheme::GitHub);
+    std::vector<std::string_view> names;
+    for (const SignatureScheme &scheme : SignatureSchemes()) {
+        EXPECT_EQ(SignatureSchemeOfName(scheme.name), &scheme);
+        names.push_back(scheme.name);
+    }
+    EXPECT_EQ(names, (std::vector<std::string_view>{"standard-webhooks", "stripe", "github", "shopify", "slack",
+                                                    "wecom", "line", "meta", "hmac-sha256"}));
     for (std::string_view name : {"", "Stripe", "stripe ", "standard_webhooks", "svix", "git"})
-        EXPECT_EQ(SignatureSchemeOfName(name), std::nullopt) << name;
+        EXPECT_EQ(SignatureSchemeOfName(name), nullptr) << name;
 }
 
 // ----- what is genuine
@@ -155,6 +215,69 @@ TEST(Signature, GitHubEqualsTheVectors) {
                {"geheim é"}));
 }
 
+TEST(Signature, ShopifyEqualsTheVectors) {
+    EXPECT_TRUE(Verify(Of("shopify", kHushBase64), {"hush"}));
+    EXPECT_TRUE(Verify(Of("shopify", "cu3yhG05kT99+IdLQgoOE6aOIWeZpYpEInziyp8UQUQ=", kUnicode), {"hush"}));
+    EXPECT_FALSE(Verify(Of("shopify", kHushHex), {"hush"})) << "in hex";
+}
+
+TEST(Signature, LineEqualsTheVectors) {
+    EXPECT_TRUE(Verify(Of("line", kHushBase64), {"hush"}));
+    EXPECT_TRUE(Verify(Of("line", "cu3yhG05kT99+IdLQgoOE6aOIWeZpYpEInziyp8UQUQ=", kUnicode), {"hush"}));
+}
+
+TEST(Signature, MetaEqualsTheVectors) {
+    EXPECT_TRUE(Verify(
+        Of("meta", "sha256=f86a31d6019ea600addfb628e4de5d618cc0a44509a81b3544e49a3732345789", R"({"object":"page"})"),
+        {"app secret"}));
+    EXPECT_TRUE(Verify(Of("meta", "sha256=" + kHushHex), {"hush"}));
+    EXPECT_FALSE(Verify(Of("meta", kHushHex), {"hush"})) << "without its prefix";
+}
+
+TEST(Signature, HmacSha256IsInHexOrBase64) {
+    for (const std::string &signature : {kHushHex, kHushBase64})
+        EXPECT_TRUE(Verify(Of("hmac-sha256", signature), {"hush"})) << signature;
+    EXPECT_TRUE(
+        Verify(Of("hmac-sha256", "6B62053972D477514C524D45DCDFC796DF47E491003AB859B65425E7D7920797"), {"hush"}));
+    for (const std::string &signature : {"sha256=" + kHushHex, kHushHex + "," + kHushHex, Base64(kHushHex)})
+        EXPECT_FALSE(Verify(Of("hmac-sha256", signature), {"hush"})) << signature;
+}
+
+TEST(Signature, SlackEqualsTheVectors) {
+    EXPECT_TRUE(Verify(Slack(kSlackMac), {"hush"}));
+    EXPECT_TRUE(
+        Verify(Slack("v0=9ad7def795e2b640ab92306c9a3229258907c5b99f8b0b5e43a6a87310a30536", kUnicode), {"hush"}));
+    EXPECT_TRUE(
+        Verify(Slack("v0=a2114d57b48eac39b9ad189dd8316235a7b4a8d21a10bd27519666489c69b503",
+                     "token=xyzz0WbapA4vBCDEFasx0q6G&team_id=T1DC2JH3J&team_domain=testteamnow&channel_id=G8PSS9T3V&"
+                     "channel_name=foobar&user_id=U2CERLKJA&user_name=roadrunner&command=%2Fwebhook-collect&text=&"
+                     "response_url=https%3A%2F%2Fhooks.slack.com%2Fcommands%2FT1DC2JH3J%2F397700885554%"
+                     "2F96rGlfmibIGlgcZRskXaIFfN&trigger_id=398738663015.47445629121.803a0bc887a14d10d2c447fce8b6703c",
+                     "1531420618"),
+               {"8f742231b10e8888abcd99yyyzzz85a5"}, 1531420618 * kSecond));
+}
+
+// The secret is sorted to the front, to the end, and in between.
+TEST(Signature, WeComEqualsTheVectors) {
+    EXPECT_TRUE(Verify(WeCom(kWeComSha1), {"QDG6eK"}));
+    EXPECT_TRUE(Verify(WeCom("c87469a021abe220539ba3da60d117b8a5e37dcb"), {"00token"}));
+    EXPECT_TRUE(Verify(WeCom("cf436b93c75d548206a59ac46e1a4304f8911eb0", "a9Bc"), {"zToken"}));
+    EXPECT_TRUE(Verify(WeCom("477715d11cdb4164915debcba66cb864d751f3e6", "1372623149",
+                             "RypEvHKD8QQKFhvQ6QleEB4J58tiPdvo+rtK1I9qca6aM/wvqnLSV5zEPeusUiX5L5X/"
+                             "0lWfrf0QADHHhGd3QczcdCUpj911L3vg3W/sYYvu"
+                             "JTs3TUUkSUXxaccAS0qhxchrRYt66wiSpGLYL42aM6A8dTT+"
+                             "6k4aSknmPj48kzJs8qLjvd4Xgpue06DOdnLxAUHzM6+kDZ+HMZfJYuR+LtwG"
+                             "c2hgf5gsijff0ekUNXZiqATP7PF5mZxZ3Izoun1s4zG4LUMnvw2r+KqCKIw+3IQH03v+"
+                             "BCA9nMELNqbSf6tiWSrXJB3LAVGUcallcrw8V2t9"
+                             "EL4EhzJWrQUax5wLVMNS0+rUPA3k22Ncx4XXZS9o0MBH27Bo6BpNelZpS+/"
+                             "uh9KsNlY6bHCmJU9p8g7m3fVKn28H3KDYA5Pl/T8Z1ptDAVe0"
+                             "lXdQ2YoyyH2uyPIGHBZZIs2pDBS8R07+qN+E7Q==",
+                             "1409659813"),
+                       {"QDG6eK"}, 1409659813 * kSecond));
+    EXPECT_FALSE(Verify(WeCom(kWeComSha1), {"QDG6eL", "00token"}));
+    EXPECT_TRUE(Verify(WeCom(kWeComSha1), {"00token", "QDG6eK"}));
+}
+
 TEST(Signature, PayloadIsAnyBytes) {
     std::string bytes;
     for (int i = 0; i < 256; i++) bytes += static_cast<char>(i);
@@ -165,10 +288,10 @@ TEST(Signature, PayloadIsAnyBytes) {
 TEST(Signature, KeysHaveAnyLengthUpToALimit) {
     for (size_t length : {1, 31, 32, 63, 64, 65, 255, 256}) {
         std::string key(length, 'k');
-        EXPECT_EQ(CheckSecret(SignatureScheme::StandardWebhooks, Base64(key)), SecretFault::None) << length;
+        EXPECT_EQ(CheckSecret(*kStandardWebhooks, Base64(key)), SecretFault::None) << length;
         EXPECT_TRUE(Verify(SignStandard(Standard(""), key), {Base64(key)})) << length;
     }
-    EXPECT_EQ(CheckSecret(SignatureScheme::StandardWebhooks, Base64(std::string(257, 'k'))), SecretFault::Malformed);
+    EXPECT_EQ(CheckSecret(*kStandardWebhooks, Base64(std::string(257, 'k'))), SecretFault::Malformed);
     EXPECT_TRUE(Verify(GitHub("sha256=" + HexOf(Mac(std::string(9999, 'k'), "x")), "x"), {std::string(9999, 'k')}));
 }
 
@@ -218,7 +341,14 @@ TEST(Signature, TooManySignaturesAreNone) {
 const std::vector<std::pair<Signed, std::string>> kGenuine = {{Standard(kFirstMac), kFirstSecret},
                                                               {Standard(kFirstEd25519), kFirstPublicKey},
                                                               {Stripe(kStripeHeader), "whsec_first"},
-                                                              {GitHub(kGitHubHeader), kGitHubSecret}};
+                                                              {GitHub(kGitHubHeader), kGitHubSecret},
+                                                              {Of("shopify", kHushBase64), "hush"},
+                                                              {Slack(kSlackMac), "hush"},
+                                                              {WeCom(kWeComSha1), "QDG6eK"},
+                                                              {Of("line", kHushBase64), "hush"},
+                                                              {Of("meta", "sha256=" + kHushHex), "hush"},
+                                                              {Of("hmac-sha256", kHushHex), "hush"},
+                                                              {Of("hmac-sha256", kHushBase64), "hush"}};
 
 TEST(Signature, EveryBitOfADeliveryCounts) {
     for (auto [delivery, secret] : kGenuine) {
@@ -227,8 +357,7 @@ TEST(Signature, EveryBitOfADeliveryCounts) {
                 for (int bit = 0; bit < 8; bit++) {
                     char original = c;
                     c = static_cast<char>(c ^ (1 << bit));
-                    bool same_hex_digit = delivery.scheme != SignatureScheme::StandardWebhooks &&
-                                          piece == &delivery.signature && c >= 'A' && c <= 'F';
+                    bool same_hex_digit = piece == &delivery.signature && IsHex(delivery) && c >= 'A' && c <= 'F';
                     if (!same_hex_digit) {
                         EXPECT_FALSE(Verify(delivery, {secret})) << *piece << ", bit " << bit;
                     }
@@ -354,7 +483,7 @@ TEST(Signature, IdIsOfVisibleAsciiWithoutDots) {
 
 // What was signed as the id "a", a time and a payload must not come as another id with the same bytes.
 TEST(Signature, BytesDoNotMoveBetweenIdTimestampAndPayload) {
-    Signed genuine = SignStandard({SignatureScheme::StandardWebhooks, "1614265331.x", "", "a", "1614265330"}, "key");
+    Signed genuine = SignStandard({kStandardWebhooks, "1614265331.x", "", "a", "1614265330"}, "key");
     ASSERT_TRUE(Verify(genuine, {Base64("key")}));
     Signed moved = genuine;
     moved.id = "a.1614265330";
@@ -362,6 +491,40 @@ TEST(Signature, BytesDoNotMoveBetweenIdTimestampAndPayload) {
     moved.payload = "x";
     EXPECT_FALSE(Verify(moved, {Base64("key")}));
     EXPECT_FALSE(Verify(SignStandard(moved, "key"), {Base64("key")})) << "not even where the sender signed it so";
+}
+
+// An honest sender's signature, whatever the pieces are.
+Signed SignWeCom(Signed delivery, const std::string &secret) {
+    std::vector<std::string> pieces = {secret, delivery.timestamp, delivery.id, delivery.payload};
+    std::sort(pieces.begin(), pieces.end());
+    std::string digest(kSha1Bytes, '\0');
+    Sha1(pieces[0] + pieces[1] + pieces[2] + pieces[3], reinterpret_cast<uint8_t *>(digest.data()));
+    delivery.signature = HexOf(digest);
+    return delivery;
+}
+
+// What is sorted and put together has no marks between its pieces: bytes which go from one to the other leave the SHA-1
+// as it is. They must not be found to be signed.
+TEST(Signature, BytesDoNotMoveBetweenNonceAndWhatIsEncrypted) {
+    Signed genuine = SignWeCom(WeCom("", "2000000000", std::string(192, 'A') + kEncrypted), "QDG6eK");
+    ASSERT_TRUE(Verify(genuine, {"QDG6eK"}));
+    for (size_t moved : {1, 4, 16, 53, 54, 64, 128}) {
+        Signed delivery = genuine;
+        delivery.id = genuine.id + genuine.payload.substr(0, moved);
+        delivery.payload = genuine.payload.substr(moved);
+        ASSERT_EQ(SignWeCom(delivery, "QDG6eK").signature, genuine.signature) << moved;
+        EXPECT_FALSE(Verify(delivery, {"QDG6eK"})) << moved;
+    }
+}
+
+// Who knows the SHA-1 of a text, and how long it is, knows that of the text, its padding and anything more. The padding
+// begins with a byte that is no text.
+TEST(Signature, WhatIsSortedLastCanNotBeLengthened) {
+    for (const char *more : {"\x80", "\x80more", "=", "A", "\n"}) {
+        EXPECT_FALSE(Verify(SignWeCom(WeCom("", "1372623149", kEncrypted + more), "QDG6eK"), {"QDG6eK"})) << more;
+    }
+    EXPECT_FALSE(Verify(SignWeCom(WeCom("", "z\x80zz"), "QDG6eK"), {"QDG6eK"}));
+    EXPECT_TRUE(Verify(SignWeCom(WeCom("", "zzz"), "QDG6eK"), {"QDG6eK"}));
 }
 
 // ----- when
@@ -398,15 +561,80 @@ TEST(Signature, TimestampIsANumberOfSecondsAndNothingElse) {
     EXPECT_TRUE(Verify(SignStripe("999999999999", "key"), {"key"}, 999999999999 * kSecond, 1));
 }
 
+TEST(Signature, OfSlackAndWeComIsWithinTheToleranceToo) {
+    for (int64_t offset : {-301, -300, 0, 300, 301}) {
+        bool recent = offset >= -300 && offset <= 300;
+        EXPECT_EQ(Verify(Slack(kSlackMac), {"hush"}, (kSignedAt + offset) * kSecond), recent) << offset;
+        EXPECT_EQ(Verify(WeCom(kWeComSha1), {"QDG6eK"}, (kSignedAt + offset) * kSecond), recent) << offset;
+    }
+}
+
+TEST(Signature, OfTheOthersHasNoTime) {
+    for (const char *scheme : {"shopify", "line", "hmac-sha256"})
+        EXPECT_TRUE(Verify(Of(scheme, kHushBase64), {"hush"}, 0, 1)) << scheme;
+    EXPECT_TRUE(Verify(Of("meta", "sha256=" + kHushHex), {"hush"}, 0, 1));
+}
+
 TEST(Signature, OfGitHubHasNoTime) {
     for (Micros now : {Micros{0}, kSignedAt * kSecond, 999999999999 * kSecond})
         EXPECT_TRUE(Verify(GitHub(kGitHubHeader), {kGitHubSecret}, now, 1));
 }
 
+// ----- why not
+
+TEST(Signature, FaultTellsWhatIsWrong) {
+    auto fault = [](const Signed &delivery) { return Judge(delivery, {kFirstSecret}).fault; };
+    auto with = [](std::string Signed::*piece, std::string value) {
+        Signed delivery = Standard(kFirstMac);
+        delivery.*piece = std::move(value);
+        return delivery;
+    };
+    EXPECT_EQ(fault(Standard(kFirstMac)), SignatureFault::None);
+    EXPECT_EQ(fault(with(&Signed::signature, "")), SignatureFault::NoSignature);
+    EXPECT_EQ(fault(with(&Signed::id, "")), SignatureFault::NoId);
+    EXPECT_EQ(fault(with(&Signed::timestamp, "")), SignatureFault::NoTimestamp);
+    EXPECT_EQ(fault(Stripe(kStripeMac)), SignatureFault::NoTimestamp);
+    EXPECT_EQ(fault(with(&Signed::signature, "v2,x")), SignatureFault::MalformedSignature);
+    EXPECT_EQ(fault(with(&Signed::id, "a.b")), SignatureFault::MalformedId);
+    EXPECT_EQ(fault(with(&Signed::timestamp, "now")), SignatureFault::MalformedTimestamp);
+    EXPECT_EQ(fault(Stripe("t=1614265330," + kStripeHeader)), SignatureFault::MalformedTimestamp);
+    EXPECT_EQ(fault(WeCom(kWeComSha1, std::string(64, '1'))), SignatureFault::MalformedId);
+    EXPECT_EQ(fault(WeCom(kWeComSha1, "1", "<xml/>")), SignatureFault::MalformedPayload);
+    EXPECT_EQ(fault(with(&Signed::payload, "{}")), SignatureFault::NotSigned);
+    std::string many;
+    for (int i = 0; i < 17; i++) many += kFirstMac + " ";
+    EXPECT_EQ(fault(with(&Signed::signature, many)), SignatureFault::TooManySignatures);
+}
+
+TEST(Signature, FaultTellsHowOldItIs) {
+    SignatureVerdict old = Judge(Stripe(kStripeHeader), {"whsec_first"}, (kSignedAt + 400) * kSecond);
+    EXPECT_EQ(old.fault, SignatureFault::TooOld);
+    EXPECT_EQ(old.age, 400);
+    SignatureVerdict young = Judge(Stripe(kStripeHeader), {"whsec_first"}, (kSignedAt - 400) * kSecond);
+    EXPECT_EQ(young.fault, SignatureFault::TooNew);
+    EXPECT_EQ(young.age, -400);
+}
+
+TEST(Mistake, IsFoundWhereUndoingItHelps) {
+    const std::string sent = "{\"path\": \"C:\\\\new\"}\n";
+    auto received = [&sent](std::string payload) {
+        return Of("hmac-sha256", HexOf(Mac("hush", sent)), std::move(payload));
+    };
+    EXPECT_EQ(Mistake(received("{\"path\": \"C:\\new\"}\n"), {"hush"}), SignatureMistake::LostBackslashes);
+    EXPECT_EQ(Mistake(received("\\x" + HexOf(sent)), {"hush"}), SignatureMistake::HexPayload);
+    EXPECT_EQ(Mistake(received(Base64(sent)), {"hush"}), SignatureMistake::Base64Payload);
+    EXPECT_EQ(Mistake(received(sent.substr(0, sent.size() - 1)), {"hush"}), SignatureMistake::MissingNewline);
+    EXPECT_EQ(Mistake(received(sent), {"other", " hush\n"}), SignatureMistake::BlanksAroundSecret);
+    EXPECT_EQ(Mistake(Of("hmac-sha256", kHushHex, kOrder + "\r\n"), {"hush"}), SignatureMistake::AddedNewline);
+    EXPECT_EQ(Mistake(Of("hmac-sha256", kHushHex, kOrder + " "), {"hush"}), SignatureMistake::None);
+    EXPECT_EQ(Mistake(received(sent), {"other", " another "}), SignatureMistake::None);
+    EXPECT_EQ(Mistake(received(""), {"hush"}), SignatureMistake::None);
+}
+
 // ----- secrets
 
 TEST(Secret, OfStandardWebhooksIsBase64) {
-    auto check = [](std::string_view secret) { return CheckSecret(SignatureScheme::StandardWebhooks, secret); };
+    auto check = [](std::string_view secret) { return CheckSecret(*kStandardWebhooks, secret); };
     for (const std::string &secret : {kFirstSecret, kFirstSecret.substr(6), kSecondSecret, kFirstPublicKey})
         EXPECT_EQ(check(secret), SecretFault::None) << secret;
     for (const char *secret : {"", " ", "\n", "\t \r\n\f\v", "whsec_", "whpk_"})
@@ -421,7 +649,8 @@ TEST(Secret, OfStandardWebhooksIsBase64) {
 }
 
 TEST(Secret, OfTheOthersIsWhatIsNotEmpty) {
-    for (SignatureScheme scheme : {SignatureScheme::Stripe, SignatureScheme::GitHub}) {
+    for (const char *name : {"stripe", "github", "shopify", "slack", "wecom", "line", "meta", "hmac-sha256"}) {
+        const SignatureScheme &scheme = *SignatureSchemeOfName(name);
         for (const char *secret : {"x", "whsec_!", "whsk_x", "two words", " x\n"})
             EXPECT_EQ(CheckSecret(scheme, secret), SecretFault::None) << secret;
         for (const char *secret : {"", " ", "\n", "\t \r\n\f\v"})

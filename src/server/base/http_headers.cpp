@@ -3,27 +3,22 @@
 namespace idem {
 namespace {
 
-struct Found {
-    std::string_view value;
-    bool contradictory;
-};
-
 bool IsNamed(const JsonbValue &key, const char *name) {
     return name != nullptr && static_cast<size_t>(key.val.string.len) == strlen(name) &&
            pg_strncasecmp(key.val.string.val, name, key.val.string.len) == 0;
 }
 
-void AddText(const JsonbValue &value, Found *found) {
+void AddText(const JsonbValue &value, HeaderText *found) {
     if (value.type != jbvString) {
-        found->contradictory = true;
+        found->unusable = true;
         return;
     }
     std::string_view text(value.val.string.val, static_cast<size_t>(value.val.string.len));
-    found->contradictory |= !found->value.empty() && found->value != text;
+    found->unusable |= !found->value.empty() && found->value != text;
     found->value = text;
 }
 
-void AddValue(const JsonbValue &value, Found *found) {
+void AddValue(const JsonbValue &value, HeaderText *found) {
     if (value.type != jbvBinary || !JsonContainerIsArray(value.val.binary.data)) {
         AddText(value, found);
         return;
@@ -34,8 +29,8 @@ void AddValue(const JsonbValue &value, Found *found) {
 
 }  // namespace
 
-std::string_view HeaderValue(Jsonb *headers, const char *name, const char *other_name) {
-    Found found = {};
+HeaderText HeaderValue(Jsonb *headers, const char *name, const char *other_name) {
+    HeaderText found = {};
     // What is no object has no keys.
     JsonbIterator *iterator = JsonbIteratorInit(&headers->root);
     JsonbValue token;
@@ -46,7 +41,8 @@ std::string_view HeaderValue(Jsonb *headers, const char *name, const char *other
         else if (kind == WJB_VALUE && named)
             AddValue(token, &found);
     }
-    return found.contradictory ? std::string_view() : found.value;
+    if (found.unusable) found.value = {};
+    return found;
 }
 
 }  // namespace idem

@@ -5,9 +5,13 @@
 
 namespace idem {
 
-// The value of the header which has one of two names (null = only one), in whatever case; a value is text or an array
-// of text. Empty where there is none, where it is no text, or where the headers contradict each other: of two different
-// values nobody could say which one the caller goes by. The view is into `headers`.
-std::string_view HeaderValue(Jsonb *headers, const char *name, const char *other_name);
+struct HeaderText {
+    std::string_view value;  // into the headers; empty = there is none
+    bool unusable;           // no text, or different values, of which nobody could say which one the caller goes by
+};
+
+// The header which has one of two names (null = only one), in whatever case; a value is text or an array of text.
+// What is unusable has no value.
+HeaderText HeaderValue(Jsonb *headers, const char *name, const char *other_name);
 
 }  // namespace idem

@@ -43,6 +43,7 @@ extern "C" {
 #include "commands/dbcommands.h"
 #include "commands/extension.h"
 #include "commands/trigger.h"
+#include "common/cryptohash.h"
 #include "common/hashfn.h"
 #include "common/pg_lzcompress.h"
 #include "common/pg_prng.h"
