@@ -517,6 +517,14 @@ TEST(Signature, BytesDoNotMoveBetweenNonceAndWhatIsEncrypted) {
     }
 }
 
+// What is sorted can't tell the time from a nonce that looks like one, so docs/signatures.md says that a tolerance does
+// not keep every replay from WeCom out.
+TEST(Signature, TimeAndNonceOfWeComCanBeExchanged) {
+    Signed exchanged = WeCom(kWeComSha1, "1614265330", kEncrypted, "1372623149");
+    EXPECT_FALSE(Verify(exchanged, {"QDG6eK"}));
+    EXPECT_TRUE(Verify(exchanged, {"QDG6eK"}, 1372623149 * kSecond));
+}
+
 // Who knows the SHA-1 of a text, and how long it is, knows that of the text, its padding and anything more. The padding
 // begins with a byte that is no text.
 TEST(Signature, WhatIsSortedLastCanNotBeLengthened) {
