@@ -16,6 +16,7 @@ import receiver
 
 SESSIONS = 4
 EVENTS = 5  # that a session takes at once
+RENEWED_SECONDS = receiver.LEASE_SECONDS / 4  # after which it renews the leases of those it has not come to yet
 PAUSE_SECONDS = 0.05  # before it looks again
 TURNS = 5  # of each ring
 SECONDS_A_TURN = 1
@@ -59,14 +60,34 @@ class Job:
         """Claims what is due, commits, sends the message and settles; returns how many events there were."""
         db, claimed_at = receiver.connection(), time.monotonic()
         with db.cursor() as cursor:
-            cursor.execute("SELECT * FROM idem_due('outside', max_events => 1)")
+            cursor.execute("SELECT * FROM idem_due('outside', max_events => %s)", [EVENTS])
             due = cursor.fetchall()
         db.commit()
-        for event in due:
+        left = list(due)
+        while left:
+            if time.monotonic() - claimed_at > RENEWED_SECONDS:
+                claimed_at = time.monotonic()
+                left = self.renew(db, left)
+                continue
+            event = left.pop(0)
             call = call_of(event)
-            if not self.dies(db, call):
-                self.tries.append((call.event, receiver.send_and_settle(db, call, event.attempt, claimed_at)))
+            if self.dies(db, call):
+                break  # the leases of all that are left run out
+            self.tries.append((call.event, receiver.send_and_settle(db, call, event.attempt, claimed_at)))
         return len(due)
+
+    def renew(self, db, events):
+        """The heartbeat of all that a session has not come to yet; returns those which are still its own."""
+        kept = []
+        with db.cursor() as cursor:
+            for handler, batch in dict.fromkeys((event.handler, event.batch) for event in events):
+                mine = [event for event in events if (event.handler, event.batch) == (handler, batch)]
+                cursor.execute(
+                    "SELECT extended FROM idem_extend_many('outside', %s, %s, %s, attempts => %s)",
+                    [handler, [event.event_id for event in mine], batch, [event.attempt for event in mine]])
+                kept += [event for event, lease in zip(mine, cursor.fetchall()) if lease.extended]
+        db.commit()
+        return kept
 
     def dies(self, db, call):
         """Whether the session dies now; the next one will have a new connection."""

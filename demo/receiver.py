@@ -68,7 +68,15 @@ class Died(Exception):
 
 
 class Failed(Exception):
-    """The handler could not do its work."""
+    """The handler could not do its work; a further try may."""
+
+    retry = True
+
+
+class Hopeless(Failed):
+    """No further try can do it either."""
+
+    retry = False
 
 
 # How many attempts fail, the first ones, by event; set by replay.py.
@@ -102,8 +110,9 @@ def work_and_settle(cursor, call, attempt):
     except (Failed, psycopg2.ProgrammingError) as error:
         cursor.execute("ROLLBACK TO SAVEPOINT work")
         cursor.execute(
-            "SELECT outcome FROM idem_release('inbox', %(handler)s, %(event_id)s, %(batch)s, error => %(error)s)",
-            {**call._asdict(), "error": first_line(error)})
+            "SELECT outcome FROM idem_release('inbox', %(handler)s, %(event_id)s, %(batch)s, error => %(error)s,"
+            " retry => %(retry)s)",
+            {**call._asdict(), "error": first_line(error), "retry": getattr(error, "retry", True)})
         return cursor.fetchone().outcome
     cursor.execute(
         f"SELECT idem_commit('inbox', %(handler)s, %(event_id)s, %(batch)s, result => {RESULT})", call._asdict())
@@ -184,8 +193,8 @@ def send_and_settle(db, call, attempt, claimed_at):
         except Failed as error:
             cursor.execute(
                 "SELECT outcome FROM idem_release('outside', %(handler)s, %(event_id)s, %(batch)s,"
-                " attempt => %(attempt)s, error => %(error)s)",
-                {**call._asdict(), "attempt": attempt, "error": first_line(error)})
+                " attempt => %(attempt)s, error => %(error)s, retry => %(retry)s)",
+                {**call._asdict(), "attempt": attempt, "error": first_line(error), "retry": error.retry})
             outcome = cursor.fetchone().outcome
     db.commit()
     return outcome
@@ -221,7 +230,7 @@ def fail_early(call, attempt):
     """Fails, if so planned: for a while, or for good."""
     attempts = failing_attempts.get(call.event, 0)
     if attempt <= attempts:
-        raise Failed(UNKNOWN_CUSTOMER if attempts == sys.maxsize else OVERLOADED)
+        raise Hopeless(UNKNOWN_CUSTOMER) if attempts == sys.maxsize else Failed(OVERLOADED)
 
 
 this_thread = threading.local()

@@ -36,8 +36,8 @@ COMMENT ON COLUMN idem_event.key IS 'idem_key(handler, event_id, batch), unique 
 COMMENT ON COLUMN idem_event.state IS 'pending, processing, done, failed or dead';
 COMMENT ON COLUMN idem_event.attempt IS 'fencing token of the latest claim; grows with every retake';
 COMMENT ON COLUMN idem_event.first_seen_at IS 'when the event was first claimed or recorded';
-COMMENT ON COLUMN idem_event.claimed_at IS 'when the latest claim was made; null = first_seen_at';
-COMMENT ON COLUMN idem_event.claimable_at IS 'end of the lease, or time of the next try; infinity = dead; null = done';
+COMMENT ON COLUMN idem_event.claimed_at IS 'when the latest claim was made; null = first_seen_at; -infinity = not since it was received again';
+COMMENT ON COLUMN idem_event.claimable_at IS 'end of the lease, or time of the next try; infinity = dead; -infinity = received behind an earlier one of its ordering key; null = done';
 COMMENT ON COLUMN idem_event.settled_at IS 'when a done event was settled; null = first_seen_at';
 COMMENT ON COLUMN idem_event.expires_at IS 'when the event is forgotten';
 COMMENT ON COLUMN idem_event.failures IS 'failed tries so far, run-out leases among them';

@@ -36,7 +36,9 @@ Decision TellUnchanged(const Sighting &seen, Micros now) {
 Decision DecideRequeue(const Request &request, const Sighting &seen, Micros now) {
     const Record &record = seen.record;
     if (Absent(seen, now)) return Refuse(Fault::NoSuchEvent, record);
-    bool as_requeued = record.state == State::Pending && Due(record, now) && record.failures == 0;
+    // What waits behind an earlier event of its ordering key is let go on so, too.
+    bool due = Due(record, now) && record.claimable_at != kLongAgo;
+    bool as_requeued = record.state == State::Pending && due && record.failures == 0;
     if (as_requeued || !MayChange(request, seen, now)) return TellUnchanged(seen, now);
     return Write(seen, Outcome::Backoff, Waiting(request, record, now), 0);
 }

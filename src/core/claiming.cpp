@@ -20,6 +20,7 @@ Record Received(const Request &request, const Record &before, Micros now) {
     Record record = Waiting(request, before, now);
     record.claimable_at = std::max(now, request.not_before);
     record.expires_at = record.claimable_at + request.windows.unresolved;
+    if (request.behind && record.claimable_at == now) record.claimable_at = kLongAgo;
     return record;
 }
 
@@ -66,14 +67,19 @@ Decision DecideReceive(const Request &request, const Sighting &seen, Micros now)
         Record received = {};
         received.attempt = seen.found ? record.attempt : 0;
         received.first_seen_at = now;
-        received.claimed_at = now;
+        received.claimed_at = received.attempt == 0 ? now : kLongAgo;
         return Write(seen, Outcome::Acquired, Received(request, received, now), kForever);
     }
     if (seen.holder == Holder::Other) return Keep(Outcome::Busy, record, kOpenTransactionRetry);
-    // What was never claimed is known to nobody but its sender, who may change his mind.
-    bool replaceable = record.state == State::Pending && record.attempt == 0 && seen.holder != Holder::OursOpen;
-    if (request.replaces && replaceable)
-        return Write(seen, Outcome::Acquired, Received(request, record, now), kForever);
+    // What was not claimed since it was received is known to nobody but its sender, who may change his mind.
+    bool unclaimed = record.attempt == 0 || record.claimed_at == kLongAgo;
+    bool replaceable = record.state == State::Pending && unclaimed && seen.holder != Holder::OursOpen;
+    if (request.replaces && replaceable) {
+        // Who else waits in its ordering key may wait behind it.
+        Request alone = request;
+        alone.behind = false;
+        return Write(seen, Outcome::Acquired, Received(alone, record, now), kForever);
+    }
     if (seen.fingerprint == FingerprintMatch::Different) return Keep(Outcome::Conflict, record, kForever);
     // Whatever its state, it is remembered, which is all that was asked.
     return Keep(record.state == State::Dead ? Outcome::Dead : Outcome::Duplicate, record, kForever);

@@ -14,6 +14,7 @@ using Micros = int64_t;
 
 constexpr Micros kSecond = 1000000;
 constexpr Micros kForever = INT64_MAX;  // the server's "infinity"
+constexpr Micros kLongAgo = INT64_MIN;  // the server's "-infinity"
 
 // In the order of the SQL type idem_state.
 enum class State : uint8_t { Pending, Processing, Done, Failed, Dead };
@@ -32,8 +33,9 @@ struct Record {
     int32_t attempt;  // fencing token of the latest claim; 0 = never claimed
     int32_t failures;
     Micros first_seen_at;
-    Micros claimed_at;
-    Micros claimable_at;  // end of the lease or time of the next try; kForever = dead; not used when done
+    Micros claimed_at;    // kLongAgo = received after it was forgotten, and not claimed since
+    Micros claimable_at;  // end of the lease or time of the next try; kForever = dead; kLongAgo = received behind an
+                          // earlier event of its ordering key; not used when done
     Micros settled_at;    // not used unless done
     Micros expires_at;
     bool together = false;  // a claim of several that were handed out at once: its run-out says nothing against it
@@ -98,6 +100,7 @@ struct Request {
     bool together;          // Acquire: handed out at once with others
     bool replaces;          // Receive: takes the place of what nobody has claimed yet
     Micros not_before;      // Receive: nobody may claim it earlier; 0 = at once
+    bool behind;            // Receive: an earlier event of its ordering key is unsettled
     bool gives_up;          // Fail: no further try
     bool backs_off;         // Fail: nobody may claim it before its backoff is over, instead of retry_after
     Micros retry_after;     // Fail, GiveBack: how long nobody may claim it; 0 = at once

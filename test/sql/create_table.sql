@@ -35,9 +35,13 @@ SELECT is(pg_get_indexdef('plain_g3_claimable_at_idx'::regclass),
     'CREATE INDEX plain_g3_claimable_at_idx ON public.plain_g3 USING btree (claimable_at) '
     'WHERE (claimable_at IS NOT NULL)',
     'which are that of what is due');
-SELECT is(pg_get_indexdef('plain_g3_handler_ordering_expr_first_seen_at_idx'::regclass),
-    'CREATE INDEX plain_g3_handler_ordering_expr_first_seen_at_idx ON public.plain_g3 USING btree '
-    '(handler, ordering, ((state = ''processing''::idem_state)), first_seen_at) '
+SELECT is(pg_get_indexdef('plain_g3_handler_ordering_case_first_seen_at_key_idx'::regclass),
+    'CREATE INDEX plain_g3_handler_ordering_case_first_seen_at_key_idx ON public.plain_g3 USING btree '
+    '(handler, ordering, (
+CASE
+    WHEN (state = ''processing''::idem_state) THEN 1
+    ELSE 0
+END), first_seen_at, key) '
     'WHERE ((ordering IS NOT NULL) AND (claimable_at IS NOT NULL))',
     'and that of the order of ordering keys');
 

@@ -333,5 +333,36 @@ TEST(AReceivedEvent, IsReplacedWhateverItsFingerprintUntilItIsClaimed) {
     ExpectKept(Decide(replacing, Seen(received, Holder::Other), kNow), Outcome::Busy, kSecond);
 }
 
+TEST(AReceivedEvent, IsReplacedUntilItIsClaimedThoughItWasClaimedAndForgottenBefore) {
+    Request receiving = Ask(Action::Receive);
+    Record forgotten = Waiting(State::Pending, kNow - kDay);
+    forgotten.expires_at = kNow;
+    Record again = ExpectWritten(Decide(receiving, Seen(forgotten), kNow), Effect::Update, Outcome::Acquired);
+    EXPECT_EQ(again.attempt, forgotten.attempt);
+    receiving.replaces = true;
+    Decision replaced = Decide(receiving, Seen(again), kNow + 1);
+    EXPECT_EQ(replaced.outcome, Outcome::Acquired);
+    Record claimed = Decide(Ask(Action::Acquire), Seen(replaced.record), kNow + 2).record;
+    Record given_back = Decide(Ask(Action::GiveBack, claimed.attempt), Seen(claimed), kNow + 3).record;
+    EXPECT_EQ(Decide(receiving, Seen(given_back), kNow + 4).outcome, Outcome::Duplicate);
+}
+
+// --- what waits behind an earlier event of its ordering key
+
+TEST(AnEventBehindAnother, IsDueForWhoeverNamesItAndIsLetGoOnByRequeuing) {
+    Request receiving = Ask(Action::Receive);
+    receiving.behind = true;
+    Record behind = ExpectWritten(Decide(receiving, Nothing(), kNow), Effect::Insert, Outcome::Acquired);
+    EXPECT_EQ(behind.claimable_at, kLongAgo);
+    EXPECT_EQ(behind.expires_at, kNow + kWindows.unresolved);
+    EXPECT_EQ(Decide(Ask(Action::Acquire), Seen(behind), kNow + 1).outcome, Outcome::Acquired);
+    Record goes_on =
+        ExpectWritten(Decide(Ask(Action::Requeue), Seen(behind), kNow + 1), Effect::Update, Outcome::Backoff);
+    EXPECT_EQ(goes_on.claimable_at, kNow + 1);
+    ExpectKept(Decide(Ask(Action::Requeue), Seen(goes_on), kNow + 1), Outcome::Backoff, 0);
+    receiving.not_before = kNow + kMinute;
+    EXPECT_EQ(Decide(receiving, Nothing(), kNow).record.claimable_at, kNow + kMinute);
+}
+
 }  // namespace
 }  // namespace idem

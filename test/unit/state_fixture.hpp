@@ -73,6 +73,7 @@ inline void PrintTo(const Request &request, std::ostream *out) {
     if (request.has_occurred_at) *out << ", occurred at " << request.occurred_at;
     if (request.together) *out << ", together with others";
     if (request.replaces) *out << ", replacing";
+    if (request.behind) *out << ", behind another";
     if (request.not_before != 0) *out << ", not before " << request.not_before;
     if (request.gives_up) *out << ", giving up";
     if (request.retry_after != 0) *out << ", retry after " << request.retry_after;

@@ -72,9 +72,13 @@ TEST(EveryWrittenRecord, TellsWhenTheEventWasFirstSeenAndLastClaimed) {
     ExpectWherever(of_an_event, [](const Point &p) {
         bool claims = Claiming(p) && p.decision.outcome == Outcome::Acquired;
         bool first = !Settling(p) && Absent(p);
-        bool attempt = claims || WithoutClaim(p) || (Receiving(p) && !Replacing(p));
+        bool attempt = claims || WithoutClaim(p);
+        bool again = Receiving(p) && !Replacing(p);
+        Micros received = p.decision.record.attempt == 0 ? kNow : kLongAgo;
         return p.decision.record.first_seen_at == (first ? kNow : p.seen.record.first_seen_at) &&
-               p.decision.record.claimed_at == (attempt ? kNow : p.seen.record.claimed_at);
+               p.decision.record.claimed_at == (attempt ? kNow
+                                                : again ? received
+                                                        : p.seen.record.claimed_at);
     });
 }
 

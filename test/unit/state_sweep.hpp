@@ -53,10 +53,12 @@ inline bool LastFailure(const Point &p) {
 }
 
 // Waits for a claim which this transaction does not hold, as it only received, requeued or gave back the event.
-// Never claimed, and to be replaced.
+// Not claimed since it was received, and to be replaced.
 inline bool Replacing(const Point &p) {
-    return Receiving(p) && p.request.replaces && Is(p, State::Pending) && p.seen.record.attempt == 0 && !Others(p) &&
-           !OursOpen(p) && !Absent(p);
+    const Record &record = p.seen.record;
+    bool unclaimed = record.attempt == 0 || record.claimed_at == kLongAgo;
+    return Receiving(p) && p.request.replaces && Is(p, State::Pending) && unclaimed && !Others(p) && !OursOpen(p) &&
+           !Absent(p);
 }
 
 inline bool Unclaimed(const Point &p) { return HeldBy(p, Holder::OursSettled) && Is(p, State::Pending); }

@@ -127,7 +127,7 @@ inline Essence EssenceOf(const World &world) {
     size_t size = 0;
     const Change &change = world.change;
     auto add = [&](int64_t value) { essence.at(size++) = static_cast<int8_t>(value); };
-    auto add_time = [&](Micros at) { add(std::clamp<Micros>(at - world.now, -1, 20)); };
+    auto add_time = [&](Micros at) { add(at == kLongAgo ? -2 : std::clamp<Micros>(at - world.now, -1, 20)); };
     auto add_token = [&](int32_t token) {
         add(token == 0);
         add(std::clamp(token - world.committed.record.attempt, -1, 1));

@@ -106,6 +106,15 @@ struct Attempt {
         Async_Notify(ChannelOf(table.relation), text_to_cstring(call.event.handler));
     }
 
+    // The ordering key of an event that blocks nobody of that key any more.
+    text *LeftKey(const Record &record) {
+        if (!finding.place() || !finding.place()->found.row.Has(Column::Ordering)) return nullptr;
+        text *ordering = DatumGetTextPP(finding.place()->found.row.Get(Column::Ordering));
+        bool settled = record.state == State::Done || (record.state == State::Dead && policy.skips_dead);
+        bool other_key = call.ordering != nullptr && ViewOf(call.ordering) != ViewOf(ordering);
+        return settled || other_key ? ordering : nullptr;
+    }
+
     // Raises the fault, unless it may go away.
     bool Refuse(const Decision &decision, const Sighting &seen) {
         bool may_pass = decision.fault == Fault::LeaseLost && seen.holder == Holder::Other;
@@ -159,6 +168,7 @@ struct Attempt {
         if (wrote && !seen.found && decision.outcome == Outcome::Acquired) CountIfLate(call);
         answer->settled = Settles(call) && (wrote || seen.holder == Holder::OursOpen);
         if (answer->settled && held) answer->claimed_at = seen.record.claimed_at;
+        if (wrote) answer->left = LeftKey(decision.record);
         return wrote;
     }
 };

@@ -22,6 +22,7 @@ struct EventCall {
     bool replaces = false;              // of a receipt
     Micros not_before = 0;              // of a receipt; 0 = at once
     bool due = false;                   // asked by idem_due, not by a delivery
+    bool behind = false;                // of a receipt: behind another of its ordering key
     Micros wait = 0;                    // how long to wait for a busy event
     std::optional<Micros> retry_after;  // of a release; nothing = by the policy
     std::optional<Micros> occurred_at;
@@ -47,6 +48,7 @@ struct EventAnswer {
 
     bool settled = false;   // this very call settled the event
     Micros claimed_at = 0;  // of the claim that it settled; 0 = it held none
+    text *left = nullptr;   // the ordering key in which it blocks nobody any more
 };
 
 // Whether the call may end with a claim of the caller's.

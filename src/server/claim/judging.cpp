@@ -117,6 +117,7 @@ Request RequestOf(const Policy &policy, const EventCall &call) {
     request.together = call.together;
     request.replaces = call.replaces;
     request.not_before = call.not_before;
+    request.behind = call.behind;
     request.gives_up = call.gives_up;
     request.backs_off = !call.retry_after.has_value();
     request.retry_after = call.retry_after.value_or(0);

@@ -5,6 +5,7 @@
 #include "server/claim/judging.hpp"
 #include "server/claim/open_claims.hpp"
 #include "server/claim/perform.hpp"
+#include "server/claim/succession.hpp"
 #include "server/claim/tally.hpp"
 #include "server/table/gate.hpp"
 
@@ -51,6 +52,7 @@ EventAnswer Copy(const EventAnswer &answer) {
     kept.result = static_cast<Jsonb *>(copy(answer.result));
     kept.error = static_cast<text *>(copy(answer.error));
     kept.payload = static_cast<Jsonb *>(copy(answer.payload));
+    kept.left = static_cast<text *>(copy(answer.left));
     return kept;
 }
 
@@ -122,6 +124,11 @@ struct Batch {
                 });
             }
             if (done == before) PerformNext();
+        }
+        for (int i = 0; i < count; i++) {
+            const EventCall &call = Call(i);
+            text *left = answers[order[i]].left;
+            if (left != nullptr) LetNextGoOn(OrderingKey{call.dedup, call.event.handler, left}, PerformStored);
         }
     }
 

@@ -5,6 +5,7 @@
 #include "server/claim/bypass.hpp"
 #include "server/claim/judging.hpp"
 #include "server/claim/open_claims.hpp"
+#include "server/claim/succession.hpp"
 #include "server/claim/tally.hpp"
 #include "server/table/gate.hpp"
 
@@ -154,7 +155,9 @@ const char *FunctionOf(Action action) {
 
 void RequireWritable(Action action) { PreventCommandIfReadOnly(FunctionOf(action)); }
 
-EventAnswer PerformStored(const EventCall &call) {
+namespace {
+
+EventAnswer PerformWaiting(const EventCall &call) {
     bool settles = Settles(call) || call.action == Action::Extend;
     if (settles && IsBypassed(call)) return SettleBypassed(call);
     RequireWritable(call.action);
@@ -175,6 +178,18 @@ EventAnswer PerformStored(const EventCall &call) {
             MemoryContextReset(tries);
         MemoryContextSwitchTo(tries);
     }
+}
+
+}  // namespace
+
+EventAnswer PerformStored(const EventCall &call) {
+    EventCall placed = call;
+    if (call.action == Action::Receive && call.ordering != nullptr)
+        placed.behind = WaitsBehind(OrderingKey{call.dedup, call.event.handler, call.ordering});
+    EventAnswer answer = PerformWaiting(placed);
+    if (answer.left != nullptr) LetNextGoOn(OrderingKey{call.dedup, call.event.handler, answer.left}, PerformStored);
+    answer.left = nullptr;
+    return answer;
 }
 
 EventAnswer Perform(const EventCall &call) {

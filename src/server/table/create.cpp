@@ -69,10 +69,11 @@ Oid CreateDedupTable(text *name_text, const Policy &policy, int generations, boo
         // What is due; a settled event is not in it.
         Execute(psprintf("CREATE INDEX ON %s (claimable_at) WHERE claimable_at IS NOT NULL", partition));
         // The events of an ordering key, in order, and which of them are being worked on.
-        Execute(psprintf(
-            "CREATE INDEX ON %s (handler, ordering, (state OPERATOR(pg_catalog.=) 'processing'), first_seen_at)"
-            " WHERE ordering IS NOT NULL AND claimable_at IS NOT NULL",
-            partition));
+        Execute(
+            psprintf("CREATE INDEX ON %s (handler, ordering,"
+                     " (CASE WHEN state OPERATOR(pg_catalog.=) 'processing' THEN 1 ELSE 0 END), first_seen_at, key)"
+                     " WHERE ordering IS NOT NULL AND claimable_at IS NOT NULL",
+                     partition));
         WatchPartition(get_relname_relid(psprintf("%s_g%d", name->relname, slot), schema));
     }
     SPI_finish();
