@@ -19,6 +19,7 @@ CREATE FUNCTION idem_stat_rows(
     OUT left_open          bigint,
     OUT late               bigint,
     OUT late_by_chance     double precision,
+    OUT stale_age_max      interval,
     OUT last_duplicate_at  timestamptz,
     OUT last_conflict_at   timestamptz,
     OUT duplicate_age_p50  interval,
@@ -52,6 +53,7 @@ COMMENT ON COLUMN idem_stat.lease_lost IS 'settlings and heartbeats refused with
 COMMENT ON COLUMN idem_stat.left_open IS 'claims whose transaction was refused with ID003';
 COMMENT ON COLUMN idem_stat.late IS 'events taken for new whose key an emptied generation seems to have held: probably done and forgotten, so the cold window is too short';
 COMMENT ON COLUMN idem_stat.late_by_chance IS 'how many of the late ones are to be expected by chance, as a filter errs';
+COMMENT ON COLUMN idem_stat.stale_age_max IS 'how old the oldest of the stale ones was, by its sender''s clock: these came too late, too';
 COMMENT ON COLUMN idem_stat.last_duplicate_at IS 'when the last duplicate came';
 COMMENT ON COLUMN idem_stat.last_conflict_at IS 'when the last conflict came';
 COMMENT ON COLUMN idem_stat.duplicate_age_p50 IS 'how old the event was at half of the redeliveries, at most';

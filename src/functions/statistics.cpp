@@ -57,6 +57,7 @@ void PutStat(const HandlerStat &stat, void *argument) {
     row.Add(HandlerOf(stat), others);
     for (int64_t count : numbers.counts) row.AddCount(count);
     row.Add(Float8GetDatum(numbers.late_by_chance));
+    row.AddSpan(numbers.oldest_stale, numbers.Of(Counter::Stale) > 0);
     row.AddTime(numbers.last_duplicate_at);
     row.AddTime(numbers.last_conflict_at);
     for (const SpanHistogram *histogram : {&numbers.duplicates, &numbers.work}) {

@@ -77,6 +77,9 @@ counts_as('inbox', q{BEGIN; SELECT idem_acquire(H, 'a'); SELECT idem_commit(H, '
 is($node->safe_psql('postgres', q{SELECT redelivered FROM idem_window_advice('outbox', 'h14')}), 1, 'redelivered events');
 is($node->safe_psql('postgres', q{SELECT work_max > '0' FROM idem_window_advice('outbox', 'h11')}), 't', 'work is measured');
 
+is($node->safe_psql('postgres', q{SELECT stale_age_max BETWEEN '40 days' AND '40 days 1 hour' FROM idem_stat WHERE stale > 0}),
+    't', 'how late a stale event came');
+
 # Restarts
 my $before = counts('true');
 $node->restart;

@@ -3,6 +3,10 @@
 // A file of the server's own, as pg_stat_statements has one, not a table: it is written without WAL and read before
 // anybody can connect. It is saved after each pass of the launcher in which something changed, and at a clean shutdown;
 // a crash loses what came since. Where the library isn't preloaded there is nothing, and adding does nothing.
+//
+// PostgreSQL 18 lets an extension have a kind of cumulative statistics of its own, but 15 to 17 don't, and it knows
+// neither a bound on entries nor one for the rest, nor saves anything before a crash; so there is one way for all
+// versions.
 #pragma once
 
 #include "core/numbers.hpp"
