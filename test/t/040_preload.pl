@@ -27,7 +27,7 @@ sub works
             SELECT outcome FROM idem_acquire('inbox', 'book', '$how, prepared');
             SELECT idem_commit('inbox', 'book', '$how, prepared');
             PREPARE TRANSACTION 'prepared';
-            SELECT outcome FROM idem_accept('inbox', 'book', '$how, prepared');
+            SELECT outcome FROM idem_acquire('inbox', 'book', '$how, prepared');
             COMMIT PREPARED 'prepared';
             SELECT outcome FROM idem_accept('inbox', 'book', '$how, prepared');
         }),
