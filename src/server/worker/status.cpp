@@ -65,12 +65,20 @@ std::optional<PassStatus> PassesOf(Oid database) {
     return found;
 }
 
+// Without an index: who is connected to no database, as the launcher, can't always open one.
 List *UnknownDatabases() {
-    List *unknown = NIL;
-    List *names = DatabaseNames();
-    for (int i = 0; i < list_length(names); i++)
-        if (!OidIsValid(get_database_oid(static_cast<const char *>(list_nth(names, i)), true)))
-            unknown = lappend(unknown, list_nth(names, i));
+    List *unknown = DatabaseNames();
+    if (unknown == NIL) return NIL;
+    Relation catalog = table_open(DatabaseRelationId, AccessShareLock);
+    SysScanDesc scan = systable_beginscan(catalog, InvalidOid, false, nullptr, 0, nullptr);
+    while (HeapTuple tuple = systable_getnext(scan)) {
+        const char *name = NameStr(reinterpret_cast<Form_pg_database>(GETSTRUCT(tuple))->datname);
+        for (int i = list_length(unknown) - 1; i >= 0; i--)
+            if (strcmp(static_cast<const char *>(list_nth(unknown, i)), name) == 0)
+                unknown = list_delete_nth_cell(unknown, i);
+    }
+    systable_endscan(scan);
+    table_close(catalog, AccessShareLock);
     return unknown;
 }
 
