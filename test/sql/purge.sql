@@ -94,6 +94,8 @@ RESET ROLE;
 UPDATE idem_generation SET opened_at = opened_at - interval '30 days' WHERE dedup::text ~ 'broken|In.box|select|other';
 SET ROLE regress_idem_one;
 SET search_path = '';
+-- Passes are read committed, whatever their caller begins in.
+SET default_transaction_isolation = 'serializable';
 CALL public.idem_purge();
 CREATE TEMP VIEW status AS
     SELECT relname::text COLLATE "default" AS name, last_error, last_error_at, last_error_at = last_change AS just_now,
@@ -103,6 +105,7 @@ CREATE TEMP VIEW status AS
 CREATE TEMP TABLE status_broken AS TABLE status;
 CALL public.idem_purge();
 CREATE TEMP TABLE status_again AS TABLE status;
+RESET default_transaction_isolation;
 ALTER TABLE "regress idem ""one".a_broken_g1 DISABLE ROW LEVEL SECURITY;
 CALL public.idem_purge();
 CREATE TEMP TABLE status_repaired AS TABLE status;

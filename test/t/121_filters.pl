@@ -195,6 +195,9 @@ sub when_it_builds
     my ($statement) = @_;
     $watcher = $node->background_psql('postgres');
     $watcher->query_safe('CREATE TEMP TABLE builder (pid int)');
+    # A launcher which begins with the new setting, and is told of it all the same, would make two passes.
+    $node->poll_query_until('postgres', q{SELECT wait_event_type = 'Extension' FROM pg_stat_activity
+                                          WHERE backend_type = 'idem launcher'}) or die 'launcher is not idle';
     $node->append_conf('postgresql.conf', 'idem.purge = on');
     $node->reload;
     $watcher->query_safe(

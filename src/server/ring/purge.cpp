@@ -30,6 +30,7 @@ void NameTable(void *name) { errcontext("purge of dedup table \"%s\"", static_ca
 // In a transaction of its own, which needs the table neither in order nor unlocked; tells whether the failure is news.
 // What can't be recorded is.
 bool IsNews(Oid dedup, const char *failure) {
+    BecomeReadCommitted();
     bool news = true;
     auto all = [](const ErrorData &) { return true; };
     (void)InSubtransaction(all, [&] {

@@ -23,9 +23,12 @@ void LimitLockWaits() {
     (void)set_config_option("lock_timeout", timeout, PGC_USERSET, PGC_S_SESSION, GUC_ACTION_SAVE, true, 0, false);
 }
 
-DedupTable *BeginStep(Oid dedup, Patience patience, Caller *caller) {
-    // Nothing here wants a snapshot older than its locks.
+void BecomeReadCommitted() {
+    if (FirstSnapshotSet && IsolationUsesXactSnapshot()) SPI_commit();
     XactIsoLevel = XACT_READ_COMMITTED;
+}
+
+DedupTable *BeginStep(Oid dedup, Patience patience, Caller *caller) {
     GetUserIdAndSecContext(&caller->user, &caller->security_context);
     caller->guc_level = NewGUCNestLevel();
 

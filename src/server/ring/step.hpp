@@ -33,6 +33,10 @@ struct Caller {
     int guc_level;
 };
 
+// Nothing here wants a snapshot older than its locks. A transaction that has one for its whole length can't be without
+// it: that one is committed, and what follows is in a new one. Needs a non-atomic SPI connection.
+void BecomeReadCommitted();
+
 // Begins a step: returns the table, locked against others who turn, purge or alter it until the step ends, with the
 // user switched to the table's owner under a safe search_path. Returns nullptr if the table is gone or, where one does
 // not wait, locked. Raises 42704 if the extension is gone.
@@ -54,6 +58,7 @@ void CommitStep();
 // function or trigger was running, so that whoever catches it is at his own connection and may roll back.
 template <class F>
 bool InStep(Oid dedup, Patience patience, F step) {
+    BecomeReadCommitted();
     bool done = false;
     auto nothing = [](const ErrorData &) { return false; };
     (void)InSubtransaction(nothing, [&] {
