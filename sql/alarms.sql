@@ -33,7 +33,7 @@ UNION ALL
 SELECT 'critical', r.dedup, 'purge_overdue', r.droppable_at,
        'The oldest generation has expired and is not emptied.',
        pg_catalog.format('End what keeps it: %s. See that passes come (last one: %s).', r.holders,
-                         COALESCE(r.last_pass::text, 'none'))
+                         COALESCE(r.last_pass::pg_catalog.text, 'none'))
 FROM ring r
 WHERE r.full_since IS NULL AND r.last_error_at IS NULL
   AND r.droppable_at OPERATOR(pg_catalog.+) r.patience OPERATOR(pg_catalog.<) r.now
@@ -41,7 +41,7 @@ UNION ALL
 SELECT 'critical', r.dedup, 'turn_overdue', r.opened_at OPERATOR(pg_catalog.+) r.span,
        'The next generation should have been opened; the current one grows.',
        pg_catalog.format('End what keeps the table: %s. See that passes come (last one: %s).', r.holders,
-                         COALESCE(r.last_pass::text, 'none'))
+                         COALESCE(r.last_pass::pg_catalog.text, 'none'))
 FROM ring r
 WHERE r.full_since IS NULL AND r.last_error_at IS NULL
   AND r.opened_at OPERATOR(pg_catalog.+) r.span OPERATOR(pg_catalog.+) r.patience OPERATOR(pg_catalog.<) r.now
@@ -68,13 +68,13 @@ SELECT 'critical', r.dedup, 'clock_behind', GREATEST(r.opened_at, r.last_pass),
 FROM ring r
 WHERE GREATEST(r.opened_at, r.last_pass) OPERATOR(pg_catalog.>) (r.now OPERATOR(pg_catalog.+) interval '1 minute')
 UNION ALL
-SELECT 'warning', NULL::regclass, 'clock_doubted', k.doubted_since,
+SELECT 'warning', NULL::pg_catalog.regclass, 'clock_doubted', k.doubted_since,
        'The server''s clock has jumped; nothing is retired until it has held steady for idem.clock_patience.',
        'Set the clock right if it is wrong. CALL idem_purge() believes it at once.'
 FROM idem_clock k WHERE k.doubted_since IS NOT NULL
 UNION ALL
 -- A call holds the gate for microseconds. Whoever is seen with it and has not gone on to another statement for long is stuck.
-SELECT 'critical', NULL::regclass, 'gate_held', a.state_change,
+SELECT 'critical', NULL::pg_catalog.regclass, 'gate_held', a.state_change,
        pg_catalog.format('Process %s holds the gate (%s).', l.pid, l.mode),
        pg_catalog.format('Find out what it is at; SELECT pg_terminate_backend(%s) ends it.', l.pid)
 FROM (SELECT g.pid, g.mode FROM pg_catalog.pg_locks g
@@ -87,7 +87,7 @@ FROM (SELECT g.pid, g.mode FROM pg_catalog.pg_locks g
 WHERE a.state OPERATOR(pg_catalog.<>) 'active'
    OR a.state_change OPERATOR(pg_catalog.+) interval '1 minute' OPERATOR(pg_catalog.<) pg_catalog.clock_timestamp()
 UNION ALL
-SELECT 'warning', NULL::regclass, 'unknown_database', NULL::timestamptz,
+SELECT 'warning', NULL::pg_catalog.regclass, 'unknown_database', NULL::pg_catalog.timestamptz,
        pg_catalog.format('idem.databases names "%s", and there is no such database.', u.name),
        'Correct idem.databases: only the databases that it lists are purged.'
 FROM idem_unknown_databases() u (name);

@@ -15,8 +15,8 @@ BEGIN
                      ('idem_tables', 'idem_control'),
                      ('idem_generations', 'idem_generation'),
                      ('idem_purge_status', 'idem_purge_state')) AS repeats (target, source)
-             JOIN pg_catalog.pg_attribute a ON a.attrelid OPERATOR(pg_catalog.=) repeats.target::regclass::pg_catalog.oid
-             JOIN pg_catalog.pg_attribute s ON s.attrelid OPERATOR(pg_catalog.=) repeats.source::regclass::pg_catalog.oid
+             JOIN pg_catalog.pg_attribute a ON a.attrelid OPERATOR(pg_catalog.=) repeats.target::pg_catalog.regclass::pg_catalog.oid
+             JOIN pg_catalog.pg_attribute s ON s.attrelid OPERATOR(pg_catalog.=) repeats.source::pg_catalog.regclass::pg_catalog.oid
                   AND s.attname OPERATOR(pg_catalog.=) a.attname
         WHERE a.attnum OPERATOR(pg_catalog.>) 0
           AND pg_catalog.col_description(a.attrelid, a.attnum) IS NULL

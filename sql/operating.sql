@@ -65,7 +65,7 @@ COMMENT ON FUNCTION idem_slots(regclass) IS
 
 CREATE FUNCTION idem_gate_relation()
 RETURNS oid LANGUAGE C VOLATILE PARALLEL SAFE AS 'MODULE_PATHNAME', 'idem_gate_relation';
-COMMENT ON FUNCTION idem_gate_relation() IS 'under which relation pg_locks shows who holds the gate';
+COMMENT ON FUNCTION idem_gate_relation() IS 'the number under which pg_locks.relation shows who holds the gate, or waits for it; there is no such relation';
 
 CREATE FUNCTION idem_why_no_worker()
 RETURNS text LANGUAGE C VOLATILE PARALLEL SAFE AS 'MODULE_PATHNAME', 'idem_why_no_worker';

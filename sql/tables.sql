@@ -126,23 +126,21 @@ COMMENT ON COLUMN idem_clock.run IS 'which start of the machine, as the steady c
 COMMENT ON COLUMN idem_clock.calm IS 'for how many microseconds the clock has held steady since it jumped';
 COMMENT ON COLUMN idem_clock.doubted_since IS 'when it jumped, by its own time; null = it is believed';
 
--- A zero-column table: only its lock matters (docs/storage.md).
-CREATE TABLE idem_gate ();
-COMMENT ON TABLE idem_gate IS 'lock of idem''s storage: shared for the length of a call, exclusive while a ring turns; nobody else may lock it';
-REVOKE ALL ON idem_gate FROM PUBLIC;
-
--- pg_dump reads them as an ordinary owner, and they hold no secret.
-GRANT SELECT ON idem_registry, idem_handler_policy, idem_control, idem_generation, idem_purge_state, idem_clock TO PUBLIC;
+-- pg_dump reads them as an ordinary owner, and they hold no secret. An error's text may quote a row, so it is shown by
+-- idem_purge_status to those only who may read it; no dump has it.
+GRANT SELECT ON idem_registry, idem_handler_policy, idem_control, idem_generation, idem_clock TO PUBLIC;
+GRANT SELECT (dedup, last_change, turned, retired, events_freed, bytes_freed, events_moved, events_given_up, full_since, last_pass,
+              last_error_at) ON idem_purge_state TO PUBLIC;
 
 -- A dropped table leaves its rows behind until the next idem_create_table; they must not reach a dump.
 SELECT pg_catalog.pg_extension_config_dump('idem_registry',
-    'WHERE dedup::pg_catalog.oid IN (SELECT oid FROM pg_catalog.pg_class)');
+    'WHERE dedup::pg_catalog.oid OPERATOR(pg_catalog.=) ANY (SELECT oid FROM pg_catalog.pg_class)');
 SELECT pg_catalog.pg_extension_config_dump('idem_handler_policy',
-    'WHERE dedup::pg_catalog.oid IN (SELECT oid FROM pg_catalog.pg_class)');
+    'WHERE dedup::pg_catalog.oid OPERATOR(pg_catalog.=) ANY (SELECT oid FROM pg_catalog.pg_class)');
 SELECT pg_catalog.pg_extension_config_dump('idem_control',
-    'WHERE dedup::pg_catalog.oid IN (SELECT oid FROM pg_catalog.pg_class)');
+    'WHERE dedup::pg_catalog.oid OPERATOR(pg_catalog.=) ANY (SELECT oid FROM pg_catalog.pg_class)');
 SELECT pg_catalog.pg_extension_config_dump('idem_generation',
-    'WHERE dedup::pg_catalog.oid IN (SELECT oid FROM pg_catalog.pg_class)');
+    'WHERE dedup::pg_catalog.oid OPERATOR(pg_catalog.=) ANY (SELECT oid FROM pg_catalog.pg_class)');
 
 CREATE FUNCTION idem_create_table(
     table_name  text,

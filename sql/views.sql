@@ -1,17 +1,18 @@
 -- Views: what an operator looks at.
 
 CREATE VIEW idem_policy AS
-SELECT r.dedup, NULL::text COLLATE "C" AS handler, r.mode, r.hot_window, r.cold_window, r.unresolved_window,
+SELECT r.dedup, NULL::pg_catalog.text COLLATE "C" AS handler, r.mode, r.hot_window, r.cold_window, r.unresolved_window,
        r.max_attempts, r.backoff_base, r.backoff_cap, r.on_unavailable, r.check_stale,
        r.skip_dead, r.notify
-FROM idem_registry r JOIN pg_catalog.pg_class c ON c.oid OPERATOR(pg_catalog.=) r.dedup
+FROM idem_registry r JOIN pg_catalog.pg_class c ON c.oid OPERATOR(pg_catalog.=) r.dedup::pg_catalog.oid
 UNION ALL
 SELECT r.dedup, h.handler, COALESCE(h.mode, r.mode), COALESCE(h.hot_window, r.hot_window),
        COALESCE(h.cold_window, r.cold_window), COALESCE(h.unresolved_window, r.unresolved_window),
        COALESCE(h.max_attempts, r.max_attempts), COALESCE(h.backoff_base, r.backoff_base),
        COALESCE(h.backoff_cap, r.backoff_cap), COALESCE(h.on_unavailable, r.on_unavailable),
        COALESCE(h.check_stale, r.check_stale), COALESCE(h.skip_dead, r.skip_dead), COALESCE(h.notify, r.notify)
-FROM idem_registry r JOIN idem_handler_policy h USING (dedup)
+FROM idem_registry r
+     JOIN idem_handler_policy h ON h.dedup::pg_catalog.oid OPERATOR(pg_catalog.=) r.dedup::pg_catalog.oid
      JOIN pg_catalog.pg_class c ON c.oid OPERATOR(pg_catalog.=) r.dedup;
 COMMENT ON VIEW idem_policy IS 'the policy of each dedup table, and of each handler that has one of its own, with what it inherits';
 COMMENT ON COLUMN idem_policy.handler IS 'the handler; null = all that have no row of their own';
@@ -117,11 +118,15 @@ WITH held AS MATERIALIZED (
 )
 SELECT r.dedup, GREATEST(s.last_pass, w.finished_at) AS last_pass, w.took,
        s.last_change, s.turned, s.retired, s.events_freed, s.bytes_freed, s.events_moved, s.events_given_up,
-       o.generation AS oldest_generation, o.droppable_at, y.in_the_way, s.full_since, s.last_error, s.last_error_at,
+       o.generation AS oldest_generation, o.droppable_at, y.in_the_way, s.full_since,
+       -- It may quote a row.
+       CASE WHEN pg_catalog.pg_has_role(t.relowner, 'USAGE') OR pg_catalog.pg_has_role('pg_monitor', 'USAGE')
+            THEN s.last_error END AS last_error,
+       s.last_error_at,
        n.phase, n.blocks_done, n.blocks_total,
        (SELECT k.doubted_since FROM idem_clock k) AS clock_doubted_since
 FROM idem_registry r
-     JOIN pg_catalog.pg_class t ON t.oid OPERATOR(pg_catalog.=) r.dedup
+     JOIN pg_catalog.pg_class t ON t.oid OPERATOR(pg_catalog.=) r.dedup::pg_catalog.oid
      LEFT JOIN idem_purge_state s ON s.dedup::pg_catalog.oid OPERATOR(pg_catalog.=) r.dedup::pg_catalog.oid
      LEFT JOIN oldest o ON o.dedup::pg_catalog.oid OPERATOR(pg_catalog.=) r.dedup::pg_catalog.oid
      LEFT JOIN way y ON y.dedup OPERATOR(pg_catalog.=) r.dedup::pg_catalog.oid

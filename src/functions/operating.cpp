@@ -3,7 +3,6 @@
 
 #include "core/ring.hpp"
 #include "server/base/arguments.hpp"
-#include "server/base/extension.hpp"
 #include "server/base/postgres.hpp"
 #include "server/base/privileges.hpp"
 #include "server/base/shared_memory.hpp"
@@ -13,6 +12,7 @@
 #include "server/ring/touch.hpp"
 #include "server/table/dedup_table.hpp"
 #include "server/table/filter_memory.hpp"
+#include "server/table/gate.hpp"
 #include "server/table/partitions.hpp"
 #include "server/worker/status.hpp"
 
@@ -135,7 +135,7 @@ Datum idem_slots(PG_FUNCTION_ARGS) {
     return Datum{0};
 }
 
-Datum idem_gate_relation([[maybe_unused]] PG_FUNCTION_ARGS) { PG_RETURN_OID(InstalledExtension().gate); }
+Datum idem_gate_relation([[maybe_unused]] PG_FUNCTION_ARGS) { PG_RETURN_OID(kGate); }
 
 Datum idem_why_no_worker(PG_FUNCTION_ARGS) {
     const char *why = WhyNoWorker();

@@ -132,14 +132,12 @@ ALTER TABLE inbox_g0 ADD CHECK (event_id <> 'unlucky' AND length(event_id) < 9);
 SELECT is(pg_temp.all_heard('lenient', event_id => 'unlucky 1'), '23514, 23514, 23514, 23514',
     'raised: a constraint of the owner');
 
+SAVEPOINT ruled;
 CREATE FUNCTION secret_rule(text) RETURNS boolean LANGUAGE sql AS 'SELECT true';
-REVOKE EXECUTE ON FUNCTION secret_rule FROM PUBLIC;
 ALTER TABLE inbox_g0 ADD CHECK (secret_rule(event_id));
-GRANT INSERT, UPDATE ON inbox TO regress_idem_none;
-SET LOCAL ROLE regress_idem_none;
-SELECT throws_ok($$SELECT idem_acquire('inbox', 'lenient', 'lucky')$$, '42501',
-    'permission denied for function secret_rule', 'raised: no privilege, met while the row is written');
-RESET ROLE;
+SELECT is(outcome, 'bypassed', 'bypassed: a constraint that would run code of a user''s')
+FROM idem_acquire('inbox', 'lenient', 'lucky');
+ROLLBACK TO SAVEPOINT ruled;
 
 -- Whoever catches such an error finds his own savepoint undone, and nothing else
 INSERT INTO ledger VALUES ('before');

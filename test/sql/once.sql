@@ -243,7 +243,7 @@ SELECT throws_ok($$SELECT idem_once('inbox', 'book', 'none', 'charge(jsonb)', wa
 
 CREATE ROLE regress_idem_once;
 GRANT USAGE ON SCHEMA once TO regress_idem_once;
-GRANT INSERT, UPDATE ON inbox TO regress_idem_once;
+GRANT SELECT, INSERT, UPDATE ON inbox TO regress_idem_once;
 GRANT USAGE ON calls TO regress_idem_once;
 CREATE FUNCTION definer(a jsonb) RETURNS jsonb LANGUAGE plpgsql SECURITY DEFINER AS $$
 BEGIN
@@ -262,7 +262,7 @@ SELECT is(current_user::text, 'regress_idem_once', 'the caller remains who it wa
 RESET ROLE;
 SELECT is_empty($$SELECT FROM inbox WHERE event_id = 'none'$$, 'where it was refused, nothing is written');
 SELECT is(balance, 50, 'all the work that was done') FROM wallet;
-SELECT is_empty($$SELECT FROM pg_locks WHERE relation = 'idem_gate'::regclass AND pid = pg_backend_pid()$$,
+SELECT is_empty($$SELECT FROM pg_locks WHERE relation = idem_gate_relation() AND pid = pg_backend_pid()$$,
     'the gate is not held');
 ROLLBACK;
 

@@ -53,7 +53,7 @@ SELECT is(outcome, 'acquired', 'and goes on') FROM idem_accept('inbox', 'book', 
 
 SELECT throws_ok('DROP FUNCTION idem_key', '2BP01',
     'cannot drop function idem_key(text,text,text) because extension idem requires it');
-SELECT throws_ok('DROP TABLE idem_gate', '2BP01', 'cannot drop table idem_gate because extension idem requires it');
+SELECT throws_ok('DROP TABLE idem_control', '2BP01', 'cannot drop table idem_control because extension idem requires it');
 
 DROP TABLE inbox;
 SELECT lives_ok('DROP EXTENSION idem', 'without a dedup table the extension can be dropped');

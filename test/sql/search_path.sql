@@ -14,7 +14,6 @@ CREATE DOMAIN hostile.int2 AS text CHECK (false);
 CREATE TABLE hostile.idem_registry (dedup text);
 CREATE TABLE hostile.idem_control (dedup text);
 CREATE TABLE hostile.idem_handler_policy (dedup text);
-CREATE TABLE hostile.idem_gate ();
 CREATE TABLE hostile.pg_class ();
 CREATE TABLE hostile.pg_extension ();
 
@@ -142,7 +141,6 @@ SELECT is(outcome, 'duplicate', 'and without the temporary table, as before') FR
 
 CREATE TEMP TABLE idem_registry (LIKE public.idem_registry);
 CREATE TEMP TABLE idem_control (LIKE public.idem_control);
-CREATE TEMP TABLE idem_gate ();
 SELECT is(idem_create_table('beside')::text, 'beside', 'a dedup table beside temporary tables of idem''s names');
 SELECT is_empty('SELECT FROM pg_temp.idem_registry', 'is not registered there');
 SELECT is(count(*), 1::bigint, 'but where it belongs')

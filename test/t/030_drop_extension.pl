@@ -32,7 +32,7 @@ is(sqlstate_of($dropper, 'DROP EXTENSION idem'), '2BP01', 'DROP EXTENSION is ref
 is(accept_event($_, 'first'), 'duplicate|1|1', 'refused drop leaves everything') foreach $dropper, $other;
 
 is(sqlstate_of($dropper, "DROP $_"), '2BP01', "$_ cannot be dropped by itself")
-  foreach 'TABLE dedup.idem_gate', 'TYPE idem_event', 'FUNCTION idem_key';
+  foreach 'TABLE dedup.idem_control', 'TYPE idem_event', 'FUNCTION idem_key';
 
 # In a transaction that is rolled back the session uses a new extension and a new table, and then the old ones again.
 $dropper->query_safe($_)

@@ -1,5 +1,5 @@
-# Whatever a pass runs of a dedup table's owner, such as a function in an index of a partition, it runs as that owner and
-# with nothing of the owner's in its search_path: purging makes nobody a superuser.
+# A pass runs nothing of a dedup table's owner: neither a function in an index of a partition, whose table is not in
+# order, nor what lies in the owner's search_path. Purging makes nobody a superuser.
 
 use FindBin;
 use lib "$FindBin::RealBin/lib";
@@ -40,13 +40,14 @@ $node->safe_psql(
     END $$;
     CREATE OPERATOR traps.< (LEFTARG = timestamptz, RIGHTARG = timestamptz, FUNCTION = traps.trapped);
     SELECT idem_create_table('traps.outbox', mode => 'lease', hot_window => '1 ms', cold_window => '400 ms', generations => 3);
-    CREATE INDEX ON traps.outbox_g0 (traps.spy(event_id));
-    CREATE INDEX ON traps.outbox_g1 (traps.spy(event_id));
-    CREATE INDEX ON traps.outbox_g2 (traps.spy(event_id));
     SELECT FROM idem_acquire('traps.outbox', 'send', 'unsettled');
+    SELECT idem_create_table('traps.spying', mode => 'lease', hot_window => '1 ms', cold_window => '400 ms', generations => 3);
+    SELECT FROM idem_acquire('traps.spying', 'send', 'unsettled');
+    CREATE INDEX ON traps.spying (traps.spy(event_id));
 });
 
-# The unsettled event is moved each time its generation is to leave the ring, and each index has its say.
+# The unsettled event is moved each time its generation is to leave the ring.
+# Making the index has run the function, which is the owner's own affair.
 my $start = -s $node->logfile;
 $node->append_conf('postgresql.conf', 'idem.purge = on');
 $node->reload;
@@ -59,8 +60,7 @@ is( $node->safe_psql('postgres', 'SELECT event_id, state FROM traps.outbox'),
 $node->stop;
 
 my $log = slurp_file($node->logfile, $start);
-like($log, qr/spy runs as owner/, 'function of an index runs as the owner');
-unlike($log, qr/spy runs as (?!owner)/, 'and as nobody else');
-unlike($log, qr/spy escaped/, 'and cannot become somebody else');
+like($log, qr/WARNING:.*dedup table "spying" is not in order/, 'a table with a function of the owner in an index is not purged');
+unlike($log, qr/spy runs/, 'and nothing runs that function');
 unlike($log, qr/trap runs/, 'operators of the owner are not used');
 done_testing();

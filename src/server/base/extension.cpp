@@ -59,7 +59,7 @@ void FindExtension(Extension *found) {
 }
 
 void ForgetExtension(Datum, Oid relation) {
-    if (relation == InvalidOid || relation == installed.gate) installed_is_current = false;
+    if (relation == InvalidOid || relation == installed.registry) installed_is_current = false;
 }
 
 }  // namespace
@@ -78,8 +78,8 @@ const Extension &InstalledExtension() {
     found.generation = RelationNamed("idem_generation", found.schema);
     found.purge_state = RelationNamed("idem_purge_state", found.schema);
     found.touch = FunctionNamed("idem_touch", found.schema);
-    found.gate = RelationNamed("idem_gate", found.schema);
-    LabelsOf(TypeNamed("idem_state", found.schema), kStateLabels, kStateCount, found.states);
+    found.state_type = TypeNamed("idem_state", found.schema);
+    LabelsOf(found.state_type, kStateLabels, kStateCount, found.states);
     LabelsOf(TypeNamed("idem_outcome", found.schema), kOutcomeLabels, kOutcomeCount, found.outcomes);
     installed = found;
     installed_is_current = true;

@@ -10,6 +10,7 @@ struct Extension {
     Oid schema;
     Oid owner;
     Oid event_type;      // idem_event
+    Oid state_type;      // idem_state
     Oid claim_type;      // idem_claim
     Oid handler_policy;  // idem_handler_policy
     Oid registry;        // idem_registry
@@ -17,7 +18,6 @@ struct Extension {
     Oid clock;           // idem_clock
     Oid generation;      // idem_generation
     Oid purge_state;     // idem_purge_state
-    Oid gate;            // idem_gate
     Oid touch;           // idem_touch()
     Oid oid;             // its own, in pg_extension
     Oid states[kStateCount];

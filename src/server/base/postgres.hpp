@@ -14,6 +14,7 @@
 extern "C" {
 #include "postgres.h"
 
+#include "access/amapi.h"
 #include "access/genam.h"
 #include "access/heapam.h"
 #include "access/htup_details.h"
@@ -89,6 +90,7 @@ extern "C" {
 #include "utils/memutils.h"
 #include "utils/numeric.h"
 #include "utils/partcache.h"
+#include "utils/regproc.h"
 #include "utils/rel.h"
 #include "utils/resowner.h"
 #include "utils/snapmgr.h"
@@ -174,6 +176,24 @@ inline void PathOfMainFork(Oid tablespace, Oid file, char *path, size_t size) {
     char *found = GetRelationPath(MyDatabaseId, tablespace, file, -1, MAIN_FORKNUM);
     strlcpy(path, found, size);
     pfree(found);
+#endif
+}
+
+// Whether this session holds the lock in exactly this mode.
+inline bool HoldsLock(const LOCKTAG &lock, LOCKMODE mode) {
+#if PG_VERSION_NUM >= 170000
+    return LockHeldByMe(&lock, mode, false);
+#else
+    return LockHeldByMe(&lock, mode);
+#endif
+}
+
+// Calls walker(child, context) on each node below this one until it returns true.
+inline bool WalkExpression(Node *node, bool (*walker)(Node *, void *), void *context) {
+#if PG_VERSION_NUM >= 160000
+    return expression_tree_walker(node, walker, context);
+#else
+    return expression_tree_walker(node, reinterpret_cast<bool (*)()>(reinterpret_cast<void (*)()>(walker)), context);
 #endif
 }
 

@@ -95,6 +95,8 @@ bool RecordFull(Oid dedup, bool full) {
 }
 
 bool RecordFailure(Oid dedup, const char *error) {
+    constexpr int kMostBytes = 1024;
+    if (error != nullptr) error = pnstrdup(error, pg_mbcliplen(error, strlen(error), kMostBytes));
     bool found = false;
     OwnRow row = ReadState(dedup, &found);
     bool failed = Has(row, kLastError);

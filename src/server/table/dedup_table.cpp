@@ -39,6 +39,8 @@ int ForEachSlot(const char *name, Relation table, F use) {
     PartitionKey key = RelationGetPartitionKey(table);
     bool by_slot = key->strategy == PARTITION_STRATEGY_LIST && key->partnatts == 1 && key->partattrs[0] > 0 &&
                    strcmp(NameStr(TupleDescAttr(RelationGetDescr(table), key->partattrs[0] - 1)->attname), "slot") == 0;
+    if (by_slot && key->partsupfunc[0].fn_oid >= FirstNormalObjectId)
+        OutOfOrder(name, "It is partitioned by an operator class which is not the server's own.");
     if (!by_slot) OutOfOrder(name, "It is not partitioned by list of the column \"slot\".");
 
     PartitionDesc partitions = RelationGetPartitionDesc(table, false);
@@ -65,6 +67,7 @@ int ForEachSlot(const char *name, Relation table, F use) {
                        psprintf("Some of its partitions are unlogged and some are not, such as \"%s\": after a crash "
                                 "it would remember some events and forget others.",
                                 RelationGetRelationName(partition)));
+        CheckNoUserCode(name, partition);
         use(number, partition);
         table_close(partition, AccessShareLock);
     }

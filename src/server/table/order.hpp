@@ -13,6 +13,11 @@ namespace idem {
 // What idem's writes would pass by without a word must not be there.
 void CheckNothingPassedBy(const char *name, Relation relation);
 
+// idem writes below a lock that everybody's calls share, so only immutable functions of the server's own may run there:
+// others could wait, fail in the middle, or call idem. The partition's constraints and its indexes must call no other,
+// and no column may be generated, as idem computes none.
+void CheckNoUserCode(const char *name, Relation partition);
+
 // True if the partition constrains its rows by more than the NOT NULLs which it must have.
 bool CheckConstraints(const char *name, Relation partition, const ColumnMap &columns);
 
