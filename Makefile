@@ -20,7 +20,7 @@ EXTRA_CLEAN = $(DIST) tmp_check output_iso
 # The server's headers are not ours to keep free of warnings, and before version 16 they say "register". Without
 # exceptions and RTTI nothing can be unwound past the server's longjmp.
 PG_CPPFLAGS = -I$(srcdir)/src -isystem $(shell $(PG_CONFIG) --includedir-server) -DIDEM_VERSION='"$(EXTVERSION)"'
-PG_CXXFLAGS = -std=c++20 -fno-exceptions -fno-rtti -Wall -Wextra -Wno-register $(if $(WERROR),-Werror)
+PG_CXXFLAGS = -std=c++20 -fno-exceptions -fno-rtti -Wall -Wextra -Wno-register -Wno-unknown-warning-option $(if $(WERROR),-Werror)
 SHLIB_LINK = -lsodium
 override COMPILER = $(CXX) $(CXXFLAGS)
 

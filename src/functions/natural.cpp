@@ -62,7 +62,7 @@ Update UpdateOf(const TriggerData *data, const char *function) {
 
 Datum LetIt(const TriggerData *data) { return PointerGetDatum(data->tg_newtuple); }
 
-Datum LeaveItOut() { return PointerGetDatum(nullptr); }
+Datum LeaveItOut() { return Datum{0}; }
 
 // A state as text; char(n) without the blanks that fill it up.
 StateText StateOf(const Update &update, Datum value, bool null) {

@@ -67,9 +67,7 @@ void ForgetDropped(Oid table_id) {
     while (HeapTuple tuple = systable_getnext(scan)) {
         Oid dedup = DatumGetObjectId(ColumnOf(tuple, 1, RelationGetDescr(table)));
         if (SearchSysCacheExists1(RELOID, ObjectIdGetDatum(dedup))) continue;
-        TM_FailureData failure;
-        table_tuple_delete(table, &tuple->t_self, GetCurrentCommandId(true), snapshot, InvalidSnapshot, false, &failure,
-                           false);
+        DeleteTuple(table, &tuple->t_self, snapshot, false);
     }
     systable_endscan(scan);
     UnregisterSnapshot(snapshot);

@@ -97,6 +97,7 @@ extern "C" {
 #include "utils/syscache.h"
 #include "utils/timeout.h"
 #include "utils/timestamp.h"
+#include "utils/tuplestore.h"
 #include "utils/typcache.h"
 #include "utils/uuid.h"
 #include "utils/varlena.h"
@@ -118,7 +119,12 @@ inline bool NeedsIndexEntries(UpdatedIndexes updated) { return updated; }
 
 inline List *InsertIndexTuples(ResultRelInfo *result, TupleTableSlot *slot, EState *estate, UpdatedIndexes *updated,
                                bool *speculative_conflict) {
-#if PG_VERSION_NUM >= 160000
+#if PG_VERSION_NUM >= 190000
+    uint32 flags = (updated != nullptr ? EIIT_IS_UPDATE : 0) |
+                   (speculative_conflict != nullptr ? EIIT_NO_DUPE_ERROR : 0) |
+                   (updated != nullptr && *updated == TU_Summarizing ? EIIT_ONLY_SUMMARIZING : 0);
+    return ExecInsertIndexTuples(result, estate, flags, slot, NIL, speculative_conflict);
+#elif PG_VERSION_NUM >= 160000
     return ExecInsertIndexTuples(result, slot, estate, updated != nullptr, speculative_conflict != nullptr,
                                  speculative_conflict, NIL, updated != nullptr && *updated == TU_Summarizing);
 #else
@@ -152,10 +158,54 @@ inline Oid PrimaryKeyIndex(Relation table) {
 }
 
 inline IndexScanDesc BeginIndexScan(Relation table, Relation index, Snapshot snapshot, int keys) {
-#if PG_VERSION_NUM >= 180000
+#if PG_VERSION_NUM >= 190000
+    return index_beginscan(table, index, snapshot, nullptr, keys, 0, SO_NONE);
+#elif PG_VERSION_NUM >= 180000
     return index_beginscan(table, index, snapshot, nullptr, keys, 0);
 #else
     return index_beginscan(table, index, snapshot, keys, 0);
+#endif
+}
+
+inline TableScanDesc BeginTableScan(Relation table, Snapshot snapshot) {
+#if PG_VERSION_NUM >= 190000
+    return table_beginscan(table, snapshot, 0, nullptr, SO_NONE);
+#else
+    return table_beginscan(table, snapshot, 0, nullptr);
+#endif
+}
+
+// Each waits for the row's other writers where `waits`, and else tells of them.
+inline TM_Result UpdateTuple(Relation table, ItemPointer at, TupleTableSlot *tuple, bool waits,
+                             UpdatedIndexes *updated) {
+    CommandId command = GetCurrentCommandId(true);
+    TM_FailureData failure;
+    LockTupleMode mode;
+#if PG_VERSION_NUM >= 190000
+    return table_tuple_update(table, at, tuple, command, 0, InvalidSnapshot, InvalidSnapshot, waits, &failure, &mode,
+                              updated);
+#else
+    return table_tuple_update(table, at, tuple, command, InvalidSnapshot, InvalidSnapshot, waits, &failure, &mode,
+                              updated);
+#endif
+}
+
+inline TM_Result DeleteTuple(Relation table, ItemPointer at, Snapshot snapshot, bool waits) {
+    CommandId command = GetCurrentCommandId(true);
+    TM_FailureData failure;
+#if PG_VERSION_NUM >= 190000
+    return table_tuple_delete(table, at, command, 0, snapshot, InvalidSnapshot, waits, &failure);
+#else
+    return table_tuple_delete(table, at, command, snapshot, InvalidSnapshot, waits, &failure, false);
+#endif
+}
+
+// PostgreSQL 19 gives a handler more to know, so that the system's SIG_IGN is not of a handler's type.
+inline void IgnoreSignal(int signal) {
+#if PG_VERSION_NUM >= 190000
+    pqsignal(signal, PG_SIG_IGN);
+#else
+    pqsignal(signal, SIG_IGN);
 #endif
 }
 

@@ -44,7 +44,7 @@ Census TakeCensus(const Slot &slot, Relation partition, Snapshot snapshot, const
     Oid done = InstalledExtension().states[static_cast<int>(State::Done)];
     Census census = {};
     Pacer pacer(errand, RelationGetNumberOfBlocks(partition));
-    TableScanDesc scan = table_beginscan(partition, snapshot, 0, nullptr);
+    TableScanDesc scan = BeginTableScan(partition, snapshot);
     TupleTableSlot *tuple = table_slot_create(partition, nullptr);
     while (table_scan_getnextslot(scan, ForwardScanDirection, tuple)) {
         if (pacer.AtPage(ItemPointerGetBlockNumber(&tuple->tts_tid))) FetchPageOf(tuple);

@@ -294,11 +294,8 @@ Written UpdateRow(const OpenedSlot &opened, const Found &found, EventRow *row, I
     if (result == TM_Ok) {
         TupleTableSlot *tuple = TupleOf(opened, row);
         ItemPointerData place = found.at;
-        TM_FailureData failure;
-        LockTupleMode mode;
         UpdatedIndexes updated;
-        result = table_tuple_update(opened.partition, &place, tuple, GetCurrentCommandId(true), InvalidSnapshot,
-                                    InvalidSnapshot, true, &failure, &mode, &updated);
+        result = UpdateTuple(opened.partition, &place, tuple, true, &updated);
         if (result == TM_Ok && NeedsIndexEntries(updated))
             list_free(InsertIndexTuples(writer.result, tuple, writer.estate, &updated, nullptr));
         *at = tuple->tts_tid;
@@ -313,9 +310,7 @@ Written DeleteRow(const OpenedSlot &opened, const Found &found) {
     TM_Result result = TryLockRow(opened, found, LockTupleExclusive);
     if (result == TM_Ok) {
         ItemPointerData place = found.at;
-        TM_FailureData failure;
-        result = table_tuple_delete(opened.partition, &place, GetCurrentCommandId(true), InvalidSnapshot,
-                                    InvalidSnapshot, true, &failure, false);
+        result = DeleteTuple(opened.partition, &place, InvalidSnapshot, true);
     }
     return WrittenOf(result);
 }

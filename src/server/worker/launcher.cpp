@@ -203,7 +203,7 @@ PGDLLEXPORT void idem_launcher_main(Datum argument);
 
 void idem_launcher_main(Datum) {
     pqsignal(SIGHUP, SignalHandlerForConfigReload);
-    pqsignal(SIGINT, SIG_IGN);  // there is no statement to cancel
+    idem::IgnoreSignal(SIGINT);  // there is no statement to cancel
     pqsignal(SIGTERM, die);
     BackgroundWorkerUnblockSignals();
     BackgroundWorkerInitializeConnection(nullptr, nullptr, 0);
