@@ -13,7 +13,7 @@ MODULE_big = idem
 OBJS = $(patsubst %.cpp,%.o,$(sort $(wildcard src/*.cpp src/core/*.cpp src/server/*/*.cpp src/functions/*.cpp)))
 DATA_built = sql/idem--$(EXTVERSION).sql
 DATA = $(wildcard sql/idem--*--*.sql)
-DOCS = README.md CHANGELOG.md $(sort $(wildcard docs/*.md))
+DOCS = README.md CHANGELOG.md LICENSE
 DIST = idem-$(EXTVERSION).zip
 EXTRA_CLEAN = $(DIST) tmp_check output_iso
 
@@ -50,6 +50,21 @@ COMPILE.cxx.bc += $(PG_CXXFLAGS)
 SQL_FILES = $(patsubst %,sql/%.sql,header types tables events retries many operating statistics signatures natural views alarms comments)
 $(DATA_built): $(SQL_FILES) idem.control
 	awk 'FNR == 1 && NR > 1 { print "" } { print }' $(SQL_FILES) > $@
+
+# The pages lie beside README.md as they do here, so that its links and theirs hold; PGXS would put all in one folder.
+PAGES = $(sort $(wildcard $(addprefix $(srcdir)/,docs/*.md docs/*.png bench/README.md)))
+PAGE_FOLDERS = $(sort $(patsubst $(srcdir)/%/,%,$(dir $(PAGES))))
+
+install: install-pages
+install-pages:
+	$(foreach folder,$(PAGE_FOLDERS),$(MKDIR_P) '$(DESTDIR)$(docdir)/$(docmoduledir)/$(folder)' && \
+	$(INSTALL_DATA) $(filter $(srcdir)/$(folder)/%,$(PAGES)) '$(DESTDIR)$(docdir)/$(docmoduledir)/$(folder)/' &&) true
+
+uninstall: uninstall-pages
+uninstall-pages:
+	rm -f $(PAGES:$(srcdir)/%='$(DESTDIR)$(docdir)/$(docmoduledir)'/%)
+
+.PHONY: install-pages uninstall-pages
 
 .PHONY: installcheck-pgtap installcheck-isolation installcheck-tap dist
 

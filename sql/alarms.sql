@@ -93,7 +93,7 @@ SELECT 'warning', NULL::pg_catalog.regclass, 'unknown_database', NULL::pg_catalo
 FROM idem_unknown_databases() u (name);
 COMMENT ON VIEW idem_alarms IS 'what somebody has to look at; no row = all is well';
 COMMENT ON COLUMN idem_alarms.severity IS 'critical: purging does not do its work; warning: it will not do so for long';
-COMMENT ON COLUMN idem_alarms.dedup IS 'the dedup table; null = all of this database';
+COMMENT ON COLUMN idem_alarms.dedup IS 'the dedup table; to look for one: WHERE dedup = ''inbox''::regclass; null = all of this database';
 COMMENT ON COLUMN idem_alarms.alarm IS 'the kind of alarm, as docs/alarms.md lists them';
 COMMENT ON COLUMN idem_alarms.since IS 'since when; null = not known';
 COMMENT ON COLUMN idem_alarms.what IS 'what is wrong';

@@ -35,7 +35,7 @@ COMMENT ON FUNCTION idem_stat_rows() IS 'the rows of the view idem_stat';
 CREATE VIEW idem_stat AS SELECT * FROM idem_stat_rows();
 COMMENT ON VIEW idem_stat IS
     'what calls were answered, by dedup table and handler, rolled back or not; no row without preloading; rows of one''s own tables, or of all with pg_read_all_stats';
-COMMENT ON COLUMN idem_stat.dedup IS 'the dedup table; null = all handlers beyond idem.stat_handlers';
+COMMENT ON COLUMN idem_stat.dedup IS 'the dedup table; to look for one: WHERE dedup = ''inbox''::regclass; null = all handlers beyond idem.stat_handlers';
 COMMENT ON COLUMN idem_stat.handler IS 'the handler; null = all handlers beyond idem.stat_handlers';
 COMMENT ON COLUMN idem_stat.acquired IS 'events seen for the first time, received ones too';
 COMMENT ON COLUMN idem_stat.retaken IS 'later claims on known events: received before, given back, retry due, lease run out';
@@ -112,7 +112,7 @@ COMMENT ON FUNCTION idem_unsettled_rows() IS 'the rows of the view idem_unsettle
 CREATE VIEW idem_unsettled AS SELECT * FROM idem_unsettled_rows();
 COMMENT ON VIEW idem_unsettled IS
     'events that are not settled, by dedup table, handler and state: dead ones wait for somebody to decide; rows of tables that one owns or may SELECT, or of all with pg_read_all_stats';
-COMMENT ON COLUMN idem_unsettled.dedup IS 'the dedup table';
+COMMENT ON COLUMN idem_unsettled.dedup IS 'the dedup table; to look for one: WHERE dedup = ''inbox''::regclass';
 COMMENT ON COLUMN idem_unsettled.handler IS 'the handler; null, and so is all behind it = somebody has locked a partition';
 COMMENT ON COLUMN idem_unsettled.state IS 'pending, processing, failed or dead';
 COMMENT ON COLUMN idem_unsettled.events IS 'how many there are';

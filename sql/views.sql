@@ -15,6 +15,7 @@ FROM idem_registry r
      JOIN idem_handler_policy h ON h.dedup::pg_catalog.oid OPERATOR(pg_catalog.=) r.dedup::pg_catalog.oid
      JOIN pg_catalog.pg_class c ON c.oid OPERATOR(pg_catalog.=) r.dedup;
 COMMENT ON VIEW idem_policy IS 'the policy of each dedup table, and of each handler that has one of its own, with what it inherits';
+COMMENT ON COLUMN idem_policy.dedup IS 'the dedup table; to look for one: WHERE dedup = ''inbox''::regclass';
 COMMENT ON COLUMN idem_policy.handler IS 'the handler; null = all that have no row of their own';
 
 CREATE VIEW idem_tables AS
@@ -32,6 +33,7 @@ FROM idem_registry r
                          OPERATOR(pg_catalog.=) s.slot
          ) p ON p.bytes IS NOT NULL;
 COMMENT ON VIEW idem_tables IS 'dedup tables of this database';
+COMMENT ON COLUMN idem_tables.dedup IS 'the dedup table; to look for one: WHERE dedup = ''inbox''::regclass';
 COMMENT ON COLUMN idem_tables.events IS 'remembered events: those that were counted when their generation was sealed, and what VACUUM or ANALYZE last counted in the current one';
 COMMENT ON COLUMN idem_tables.bytes IS 'size on disk, indexes included';
 COMMENT ON COLUMN idem_tables.filter_bytes IS 'shared memory of its filter; null = it has none';
@@ -51,6 +53,7 @@ FROM idem_generation g
             pg_catalog.mod(pg_catalog.mod(g.generation, c.slots) OPERATOR(pg_catalog.+) c.slots, c.slots)
 ORDER BY g.dedup, g.generation;
 COMMENT ON VIEW idem_generations IS 'generations in the rings of this database''s dedup tables, oldest first';
+COMMENT ON COLUMN idem_generations.dedup IS 'the dedup table; to look for one: WHERE dedup = ''inbox''::regclass';
 COMMENT ON COLUMN idem_generations.slot IS 'number of the partition which holds it';
 COMMENT ON COLUMN idem_generations.partition IS 'the partition';
 COMMENT ON COLUMN idem_generations.events IS 'events when it was last scanned; null = not yet, or current';
@@ -133,6 +136,7 @@ FROM idem_registry r
      LEFT JOIN idem_worker_passes() w ON true
      LEFT JOIN idem_worker_progress() n ON n.dedup::pg_catalog.oid OPERATOR(pg_catalog.=) r.dedup::pg_catalog.oid;
 COMMENT ON VIEW idem_purge_status IS 'what purging has done to each dedup table, and what keeps it from going on';
+COMMENT ON COLUMN idem_purge_status.dedup IS 'the dedup table; to look for one: WHERE dedup = ''inbox''::regclass';
 COMMENT ON COLUMN idem_purge_status.blocks_done IS 'how many blocks it has scanned';
 COMMENT ON COLUMN idem_purge_status.blocks_total IS 'of how many';
 COMMENT ON COLUMN idem_purge_status.last_pass IS 'when a pass last came through: the worker''s through this database since the server started, or what is on record of the table, to the hour';
