@@ -13,7 +13,7 @@ MODULE_big = idem
 OBJS = $(patsubst %.cpp,%.o,$(sort $(wildcard src/*.cpp src/core/*.cpp src/server/*/*.cpp src/functions/*.cpp)))
 DATA_built = sql/idem--$(EXTVERSION).sql
 DATA = $(wildcard sql/idem--*--*.sql)
-DOCS = README.md CHANGELOG.md LICENSE
+DOCS = README.md CONTRIBUTING.md CHANGELOG.md LICENSE
 DIST = idem-$(EXTVERSION).zip
 EXTRA_CLEAN = $(DIST) tmp_check output_iso
 
