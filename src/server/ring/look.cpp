@@ -153,7 +153,10 @@ void LookIntoPartitions(Scene *scene) {
                 [&](HeapTuple tuple, TupleDesc desc) {
                     auto *row = reinterpret_cast<Form_pg_class>(GETSTRUCT(tuple));
                     const PartitionLook *part = FindPartition(*scene, row->oid);
-                    if (part == nullptr || FileBytes(row->reltablespace, row->relfilenode) == 0) return;
+                    if (part == nullptr) return;
+                    // Not in order: a pass says so.
+                    if (row->relrowsecurity || row->relhasrules) scene->looks.of[part->table].due = true;
+                    if (FileBytes(row->reltablespace, row->relfilenode) == 0) return;
                     MemoryContext caller = MemoryContextSwitchTo(context);
                     TableLook &table = scene->tables[part->table];
                     int slot = SlotNumberOf(tuple, desc);
@@ -173,9 +176,12 @@ void LookAtTriggers(Scene *scene) {
     ReadCatalog(TriggerRelationId, TriggerRelidNameIndexId, Anum_pg_trigger_tgrelid, scene->partition_count, partition,
                 [&](HeapTuple tuple, TupleDesc) {
                     auto *row = reinterpret_cast<Form_pg_trigger>(GETSTRUCT(tuple));
-                    if (row->tgfoid != touch || row->tgenabled != TRIGGER_FIRES_ALWAYS) return;
                     PartitionLook *part = FindPartition(*scene, row->tgrelid);
-                    if (part != nullptr) part->watched = true;
+                    if (part == nullptr) return;
+                    if (row->tgfoid != touch)
+                        scene->looks.of[part->table].due = true;  // not in order, too
+                    else if (row->tgenabled == TRIGGER_FIRES_ALWAYS)
+                        part->watched = true;
                 });
     for (int i = 0; i < scene->partition_count; i++)
         if (!scene->partitions[i].watched) scene->looks.of[scene->partitions[i].table].due = true;
