@@ -125,7 +125,9 @@ note('broken tables');
 sql(q{ALTER TABLE other_g0 ENABLE ROW LEVEL SECURITY});
 like(said(), qr/WARNING:  dedup table "other" is not in order/, 'a failure is told');
 is(said(), '', 'once');
-like(sees('last_error', 'other'), qr/dedup table "other" is not in order/, 'and shown');
+like(sql(q{SELECT last_error FROM idem_purge_status WHERE dedup = 'other'::regclass}),
+    qr/dedup table "other" is not in order/, 'and shown');
+is(sees('last_error, last_error_at IS NOT NULL', 'other'), '|t', 'to others only that there was one');
 my (undef, undef, $stderr) = $node->psql('postgres', q{CALL idem_purge('other')});
 like($stderr, qr/ERROR:  dedup table "other" is not in order/, 'who asks for this table gets the error');
 sql(q{ALTER TABLE other_g0 DISABLE ROW LEVEL SECURITY});
