@@ -25,13 +25,13 @@ sub works
             SELECT outcome, result FROM idem_accept('inbox', 'book', '$how');
             BEGIN;
             SELECT outcome FROM idem_acquire('inbox', 'book', '$how, prepared');
-            SELECT idem_commit('inbox', 'book', '$how, prepared');
+            SELECT idem_commit('inbox', 'book', '$how, prepared') IS NOT NULL;
             PREPARE TRANSACTION 'prepared';
             SELECT outcome FROM idem_acquire('inbox', 'book', '$how, prepared');
             COMMIT PREPARED 'prepared';
             SELECT outcome FROM idem_accept('inbox', 'book', '$how, prepared');
         }),
-        "acquired\nduplicate|1\nduplicate|1\nacquired\n\nbusy\nduplicate",
+        "acquired\nduplicate|1\nduplicate|1\nacquired\nt\nbusy\nduplicate",
         "$how: claims");
 
     my @asked = (
