@@ -24,6 +24,7 @@ struct alignas(PG_CACHE_LINE_SIZE) Ghost {
 
 // The start of the shared memory; the arena of the bits follows.
 struct GhostMemory {
+    std::atomic<int> used;  // only so many were ever in use, so that who has none is soon told
     Ghost ghosts[kMostGhosts];
 };
 
@@ -42,9 +43,19 @@ void WithLock(LWLockMode mode, F use) {
 }
 
 Ghost *GhostOf(FilterOwner owner) {
-    for (Ghost &ghost : memory->ghosts)
-        if (ghost.filter.Owner() == owner) return &ghost;
+    int used = memory->used.load(std::memory_order_acquire);
+    for (int i = 0; i < used; i++)
+        if (memory->ghosts[i].filter.Owner() == owner) return &memory->ghosts[i];
     return nullptr;
+}
+
+// nullptr if all are in use. Under the lock.
+Ghost *FreeGhost() {
+    Ghost *ghost = GhostOf({});
+    int used = memory->used.load(std::memory_order_relaxed);
+    if (ghost != nullptr || used == kMostGhosts) return ghost;
+    memory->used.store(used + 1, std::memory_order_release);
+    return &memory->ghosts[used];
 }
 
 // A table without ghosts has none here. What a session finds stays true or becomes empty, as SharedFilter knows whose
@@ -68,7 +79,7 @@ Ghost *PrepareGhost(FilterOwner owner, FilterShape shape) {
         if (place.shape.positions > 0) in_use[count++] = {place.offset, CACHELINEALIGN(FilterBytes(place.shape))};
     }
     Extent gap = FindGap({in_use, count}, ArenaSize(), CACHELINEALIGN(FilterBytes(shape)));
-    ghost = gap.size < FilterBytes(shape) ? nullptr : GhostOf({});
+    ghost = gap.size < FilterBytes(shape) ? nullptr : FreeGhost();
     if (ghost == nullptr) return nullptr;
     ghost->filter.Assign(owner, {gap.offset, shape});
     memset(ghost->chances, 0, sizeof(ghost->chances));
